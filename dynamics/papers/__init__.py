@@ -1,1 +1,1 @@
-"""The three papers: what each has beside its model file in `dynamics.models` and the engine."""
+"""The three papers: parameters, problems and presentations, beyond their model files."""

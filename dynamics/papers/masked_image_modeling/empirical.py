@@ -1,9 +1,9 @@
-r"""The empirical problem: N sampled images and masks, every entry of Q free.
+r"""Empirical problem: N sampled images and masks, every entry of Q free.
 
 .. math:: \hat L(Q) = \frac1N \sum_n \sum_{p \in M_n} \tfrac12 |F_p - X_p|^2
 
-Nothing here knows the reduction. A state is read by its projection: the mean over the entries that
-a scalar of the reduced problem stands for.
+Training uses no reduction. A state is compared with the reduced problem by the mean of the entries
+of each scalar.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from theory.papers.masked_image_modeling.images import sampled_images
 @refusing
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT, kw_only=True)
 class MaskedTraining(Training):
-    """How the empirical problem is trained; the paper's way by default.
+    """Options of training for the empirical problem; the defaults are the paper's.
 
     `start`: ``"zero"``: Q = 0; ``"random"``: independent Gaussian entries; `spread`: standard
     deviation of a random start.
@@ -42,15 +42,14 @@ class MaskedTraining(Training):
 class FullEmpirical(FullProblem):
     """Every entry of Q trained, on N sampled images with their masks.
 
-    `parameters`: Parameters; `samples`: N; `seed`: of the samples, the start and the mini-batches;
-    `**training`: see `MaskedTraining`: ``start``, ``spread``, ``batch``, ``dtype``. Raises
-    InvalidRequest: in one line, for a number of samples or an option that cannot be, or sizes that
-    do not fit.
+    `parameters`: Parameters; `samples`: N; `seed`: seed of the samples, the start and the
+    mini-batches; `**training`: see `MaskedTraining`: ``start``, ``spread``, ``batch``, ``dtype``.
+    Raises InvalidRequest for an invalid number of samples or option, or sizes that exceed memory.
 
     Notes
     -----
     The basis is that of positions and features. The gradient is that of the risk of all samples;
-    `advance` takes the batch of each step. With mini-batches the order parameters at a step are
+    `advance` uses the batch of each step. With mini-batches the order parameters at a step are
     those of its batch. Floors and own attention are those of the samples.
     """
 
@@ -86,10 +85,10 @@ class FullEmpirical(FullProblem):
 
     @property
     def initial_state(self) -> FloatArray:
-        """Q = 0, or a random one."""
+        """Start of training: Q = 0, or random entries."""
         return self._start.copy()
 
     def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
-        """Reduced state -> the mean of its entries, shape (records, 1)."""
+        """Reduced scalar -> mean of its entries, shape (records, 1)."""
         values = super().orbit_values(states)
         return {name: entries.mean(axis=1, keepdims=True) for name, entries in values.items()}

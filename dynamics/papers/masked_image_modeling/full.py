@@ -1,9 +1,9 @@
-r"""Training with every entry of Q, and the population problem: every masked image with its chance.
+r"""Training with every entry of Q, and the population problem on all masked images.
 
-The state is Q (d, d), flat. Features v_{k,a} and positions e_p are rows of an orthonormal basis, in
-which the entries that move are :math:`e_p^\top Q e_q` and :math:`e_p^\top Q v`. The loss is that of
-the model file `dynamics.models.masked_image_modeling`, which knows no reduction, so that agreement
-with `ReducedPopulation` is evidence for the reduction and for both of its expectations.
+The state is Q (d, d), flat. Features v_{k,a} and positions e_p are rows of an orthonormal basis;
+the moving entries in it are :math:`e_p^\top Q e_q` and :math:`e_p^\top Q v`. The loss is that of
+the model file `dynamics.models.masked_image_modeling`, which uses no reduction, so agreement with
+`ReducedPopulation` is evidence for the reduction and for both of its expectations.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ MOST_DIGITS = 15.0
 class FullProblem(TracedProblem):
     """Training of all entries of Q on weighted masked images.
 
-    `parameters`: Parameters; `images`: Images; `basis`, shape (d, d): orthonormal rows: e_p for
-    every patch, then the features; the unit vectors by default; `minibatches`: which images every
-    step is on; all by default.
+    `parameters`: Parameters; `images`: weighted masked images; `basis`, shape (d, d): orthonormal
+    rows: e_p for every patch, then the features; default unit vectors; `minibatches`: images of
+    every step, default all.
     """
 
     system = "masked_image_modeling"
@@ -95,7 +95,7 @@ class FullProblem(TracedProblem):
         )
 
     def _references(self) -> Embedding:
-        """Phi_m and Phi_0, the means over the entries that they stand for."""
+        """Embedding of Phi_m and Phi_0 as means over their entries."""
         own, remote, local, _ = map(int, self.rows.references)
         pairs = [self.rows.pairs(local, index) for index in (own, remote)]
         means = [
@@ -108,12 +108,12 @@ class FullProblem(TracedProblem):
         )
 
     def _columns(self) -> Columns:
-        """The order parameters, in the order of `order_names`."""
+        """Order parameters, in the order of `order_names`."""
         local, far = map(int, self.rows.references[2:])
 
         def numbers(row: int) -> list[tuple[str, Any]]:
             if row < 0:
-                return [("state", 0)] * 2  # not a number without a local patch
+                return [("state", 0)] * 2  # NaN without a local patch
             attention = ("observable", f"own_{row}"), ("observable", f"in_sight_{row}")
             return [("ratio", attention), ("observable", f"gap_{row}")]
 
@@ -122,13 +122,13 @@ class FullProblem(TracedProblem):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """Fingerprint of a resumed run: settings, file and random numbers."""
+        """Settings, and hashes of the model file and the random numbers, to check a resumed run."""
         seed = 0 if self.minibatches is None else self.minibatches.seed
         drawn = fingerprint([*self.images, self.initial_state, self._axes, np.array([seed])])
         return {**self.settings, "code": hash_of_file(file), "random_numbers": drawn}
 
     def moving(self, start: FloatArray) -> NDArray[np.bool_]:
-        """Entries of Q from a position, in the basis of unit vectors; all in another one."""
+        """Mask of the trained entries of Q: rows of positions in unit vectors, otherwise all."""
         every = np.ones(self.layout.size, dtype=bool)
         if (np.abs(self._axes).sum(axis=1) == 1).all():
             self.layout.part(every, "Q")[self.parameters.P :] = False
@@ -136,7 +136,7 @@ class FullProblem(TracedProblem):
 
     @property
     def initial_state(self) -> FloatArray:
-        """Q = 0."""
+        """Start of training: Q = 0."""
         return np.zeros(self.layout.size)
 
     @cached_property
@@ -146,11 +146,11 @@ class FullProblem(TracedProblem):
         return float(order[self.order_names.index("rho")])
 
     def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
-        """Reduced state -> what is compared with it: the entries it stands for."""
+        """Reduced scalar -> entries compared with it, shape (records, entries)."""
         return self.class_entries(states)
 
     def class_entries(self, states: FloatArray) -> Mapping[str, FloatArray]:
-        """Reduced state -> the entries it stands for, shape (records, entries)."""
+        """Reduced scalar -> its entries, shape (records, entries)."""
         queries = self.positions @ self.layout.part(states, "Q")
         return self.rows.orbit_values(queries @ self.positions.T, queries @ self.features.T)
 
@@ -168,7 +168,7 @@ class FullProblem(TracedProblem):
         order = self.order_parameters(flat, slope)[:, None]
         kinds, found = range(len(self.rows.types)), seen["observables"]
         gaps = np.array([found[f"gap_{row}"] for row in kinds])
-        with np.errstate(invalid="ignore"):  # 0/0 where no mate is ever in sight
+        with np.errstate(invalid="ignore"):  # 0/0 if a mate is never unmasked
             own = [found[f"own_{row}"] / found[f"in_sight_{row}"] for row in kinds]
         numbers = np.stack([gaps, own], axis=-1).swapaxes(0, 1)
         risk = np.stack([seen["risk"], self.rows.many @ gaps], axis=-1)
@@ -187,7 +187,7 @@ class FullProblem(TracedProblem):
 
 
 def _observe(theta: Any, sample: Any, xp: Any) -> dict[str, Any]:
-    """Means over the rows of each type, of one image."""
+    """Means over the rows of each type, for one image."""
     part = file.of_masked(theta, sample, xp)
     patches = {
         "gap": part["loss"] - part["floor"],
@@ -200,16 +200,16 @@ def _observe(theta: Any, sample: Any, xp: Any) -> dict[str, Any]:
 
 @cache
 def _model() -> Model:
-    """The model of the file, with what is read off the rows of each type."""
+    """Model of the file, with the observables of the rows of each type."""
     return Model(start=file.start, law=file.law, loss=file.loss, observe=_observe)
 
 
 class FullPopulation(FullProblem):
     """Every entry of Q trained, over all masked images, in a random orthonormal basis.
 
-    `parameters`: Parameters; `max_configurations`: largest number of masked images that is
-    accepted; `basis`: seed of the basis; None for the unit vectors. Raises InvalidRequest if the
-    enumeration is larger than that, with the number it needs; or if Q does not fit.
+    `parameters`: Parameters; `max_configurations`: largest accepted number of masked images;
+    `basis`: seed of the basis; None for unit vectors. Raises InvalidRequest for more masked images,
+    with their number, or if Q exceeds memory.
     """
 
     view = "full population"
@@ -231,14 +231,14 @@ class FullPopulation(FullProblem):
         super().__init__(parameters, all_images(parameters), axes)
 
     def under(self, regime: Regime) -> FullPopulation:
-        """The problem in the basis of unit vectors where a rule treats entries one by one."""
+        """Same problem, in the basis of unit vectors for a rule that acts entry by entry."""
         if regime.spaces or self.settings["basis"] == "unit":
             return self
         return type(self)(*self._arguments, **{**self._options, "basis": None})
 
 
 def random_basis(depth: int, generator: Generator) -> FloatArray:
-    """Orthonormal rows in general position.
+    """Random orthonormal rows.
 
     `depth`: d. Returns float array, shape (d, d).
     """
@@ -247,8 +247,8 @@ def random_basis(depth: int, generator: Generator) -> FloatArray:
 
 
 def _enumerable(parameters: Parameters, limit: int) -> int:
-    """The number of masked images, if there are not too many."""
-    # Numbers of thousands of digits are slow to make, and not for reading.
+    """Number of masked images; InvalidRequest above the limit."""
+    # Larger numbers are slow to compute and are printed as a power of ten.
     few = image_digits(parameters) < MOST_DIGITS
     needed = image_count(parameters) if few else None
     if needed is not None and needed <= limit:
@@ -261,6 +261,6 @@ def _enumerable(parameters: Parameters, limit: int) -> int:
         "masked",
         parameters.masked,
         f"needs {number} masked images in the full population problem at P={parameters.P}",
-        f"a number with at most {limit:,} of them (the reduced problem has no such limit)",
+        f"a number with at most {limit:,} masked images (the reduced problem has no such limit)",
         masked or "a smaller P",
     )

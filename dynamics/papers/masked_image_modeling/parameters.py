@@ -1,4 +1,4 @@
-"""Parameters of the system, by family, validated on construction."""
+"""Parameters of masked image modelling, by family, validated on construction."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "two_cluster_grid": ("b11", "b10", "C_local", "T"),
     "custom": ("areas",),
 }
-"""Parameters that define the partitions of each family; the rest follows."""
+"""Family -> parameters that define its partitions."""
 ABSENT: Mapping[str, tuple[str, ...]] = {
     "one_cluster": ("b11", "b10", "T"),
     "two_cluster_grid": (),
     "custom": ("b11", "b10", "T"),
 }
-"""Parameters that a family does not have."""
+"""Family -> parameters that it lacks."""
 USUAL: Mapping[str, Mapping[str, int]] = {
     "one_cluster": {"P": 256, "C_global": 128, "C_local": 4},
     "two_cluster_grid": {"b11": 8, "b10": 8, "C_local": 4, "T": 1},
@@ -35,10 +35,10 @@ USUAL: Mapping[str, Mapping[str, int]] = {
 }
 TEXT = "areas are separated by commas and clusters by semicolons, as in '0,0,1,1;0,1,1,0'"
 NOTHING = (None, 0, ())
-"""Allowed values of a parameter that a family does not have."""
+"""Allowed values of a parameter that a family lacks."""
 ROUNDING = 1e-12
 LEAST_LATENT, MOST_LATENT = 1e-3, 1e3
-"""A common factor c of latents is a unit of Phi and time, but z Phi moves c^2 as fast as Ups."""
+"""Bounds of latents: a common factor c scales Phi and time, but z Phi moves c^2 as fast as Ups."""
 
 
 def _family(value: object) -> str:
@@ -46,7 +46,7 @@ def _family(value: object) -> str:
 
 
 def _numbers(name: str, value: object, **bounds: float) -> tuple[float, ...]:
-    """Numbers within bounds from one of them, a sequence, or text with commas."""
+    """Numbers within bounds, from one number, a sequence, or text with commas."""
     allowed = "positive numbers, separated by commas"
     parts: Sequence[Any] = [value]
     if isinstance(value, str):
@@ -71,7 +71,7 @@ def _odds(value: object) -> tuple[float, ...]:
 
 
 def _areas(value: object) -> tuple[tuple[int, ...], ...]:
-    """Area of each patch, for each cluster."""
+    """Area of each patch, for each cluster, from a list or text."""
     if value is None:
         return ()
     allowed = f"a list of area numbers for each cluster ({TEXT})"
@@ -100,35 +100,35 @@ class Parameters:
     Attributes
     ----------
     family : str
-        ``"one_cluster"``: one partition into a global area of C_global patches and local ones of
-        C_local. ``"two_cluster_grid"``: two partitions, where b11 patches are global in both, b10
-        only in the first and as many only in the second (runs of C_local of them are local areas
-        of the other), and T grids of C_local x C_local have rows local in the first, columns in
-        the second. ``"custom"``: any partitions, in ``areas``.
+        ``"one_cluster"``: one partition into a global area of C_global patches and local areas of
+        C_local. ``"two_cluster_grid"``: two partitions; b11 patches are global in both, b10 only in
+        the first and b10 only in the second (consecutive runs of C_local of them are local areas in
+        the other partition), and T grids of C_local x C_local have rows as local areas in
+        the first, columns in the second. ``"custom"``: any partitions, in ``areas``.
     P : int
-        Patches.
+        Number of patches.
     C_global, C_local : int
-        Patches of the global area, and of a local one (where areas differ in size, those of
-        `theory.papers.masked_image_modeling.symmetry`, whose row the events are about);
-        C_local divides P - C_global, and there is none where no area is local.
+        Number of patches of the global area, and of a local one (if local areas differ in size, of
+        the reference area of the events, see `theory.papers.masked_image_modeling.symmetry`);
+        C_local divides P - C_global, and is None without a local area.
     b11, b10, T : int
-        Of ``"two_cluster_grid"``; none in other families.
+        Sizes of ``"two_cluster_grid"``; None in other families.
     areas : tuple of tuple of int
-        Of ``"custom"``: for each cluster the area of each patch; numbers from 0, the global one,
-        as 0,0,1,1 and clusters separated by semicolons, empty in other families.
+        Partitions of ``"custom"``: for each cluster the area of each patch, numbered from 0, the
+        global one, as 0,0,1,1, with clusters separated by semicolons; empty in other families.
     masked : int
-        Patches that are masked; at least one and not all, half of them by default.
+        Number of masked patches, at least one and not all; default half.
     z : tuple of float
-        Values of the latent of an area; a number of 1e-3 to 1e3, or a list of them.
+        Values of the latent of an area: a number from 1e-3 to 1e3, or a list.
     odds : tuple of float
-        Their probabilities; of sum 1, equal by default.
+        Probabilities of the values of z, with sum 1; default equal.
     d : int
-        Dimension of a patch; at least the number of features and positions, the default.
+        Dimension of a patch; at least, and by default, the number of features and positions.
 
     Raises
     ------
     InvalidRequest
-        In one line that names parameter, value, what is allowed, the nearest valid.
+        In one line with the parameter, its value, the allowed ones, the nearest valid one.
     """
 
     family: Annotated[str, BeforeValidator(_family), Allowed(", ".join(FAMILIES))] = "one_cluster"
@@ -175,8 +175,8 @@ class Parameters:
     def _one_cluster(self) -> dict[str, Any]:
         left = self.P - self.C_global
         if left < 1:
-            allowed = f"1 to {self.P - 1}, so that local areas are left"
-            refuse("C_global", self.C_global, f"leaves nothing of P={self.P}", allowed, self.P // 2)
+            allowed = f"1 to {self.P - 1}, so that local areas remain"
+            refuse("C_global", self.C_global, f"is not below P={self.P}", allowed, self.P // 2)
         if left % self.C_local:
             sizes = [c for c in range(1, left + 1) if left % c == 0]
             near = min(sizes, key=lambda c: (abs(c - self.C_local), c))
@@ -239,12 +239,12 @@ class Parameters:
 
     @property
     def absent(self) -> tuple[str, ...]:
-        """Names of parameters that the family does not have; they are None."""
+        """Names of parameters that the family lacks; their values are None."""
         return ABSENT[self.family]
 
     @property
     def area_ids(self) -> NDArray[np.int64]:
-        """Area of each patch in each cluster, shape (K, P); 0 is the global one."""
+        """Area of each patch in each cluster, shape (K, P); 0 is the global area."""
         if self.family == "one_cluster":
             return np.asarray(one_cluster(self.P, self.C_global, self.C_local), dtype=np.int64)
         if self.family == "two_cluster_grid":
@@ -254,7 +254,7 @@ class Parameters:
 
     @property
     def features(self) -> int:
-        """Number of features v_{k,a}, all clusters together."""
+        """Number of features v_{k,a}, over all clusters."""
         size = self.C_local
         if self.family == "one_cluster":
             return int(1 + (self.P - self.C_global) // size)
@@ -274,12 +274,12 @@ class Parameters:
 
     @property
     def L(self) -> float:  # noqa: N802 (the paper's letter)
-        """Least value of a latent."""
+        """Smallest value of a latent."""
         return float(min(self.z))
 
     @property
     def U(self) -> float:  # noqa: N802 (the paper's letter)
-        """Greatest value of a latent."""
+        """Largest value of a latent."""
         return float(max(self.z))
 
     @property
@@ -289,17 +289,17 @@ class Parameters:
 
     @property
     def kappa_s(self) -> float:
-        """Exponent of a local area, ln C_local / ln P; NaN where there is none."""
+        """Exponent of a local area, ln C_local / ln P; NaN without a local area."""
         return nan if self.C_local is None else log(self.C_local) / log(self.P)
 
     @property
     def Delta(self) -> float:  # noqa: N802 (the paper's letter)
-        """Information gap (1 - kappa_s) - 2 (1 - kappa_c), equation (4.1); NaN as `kappa_s`."""
+        """Information gap (1 - kappa_s) - 2 (1 - kappa_c), equation (4.1); NaN like `kappa_s`."""
         return (1 - self.kappa_s) - 2 * (1 - self.kappa_c)
 
     @property
     def Delta_eff(self) -> float:  # noqa: N802 (the paper's letter)
-        """Information gap at this size, ln rho(0) / ln P; NaN where no local patch has a mate."""
+        """Information gap at finite size, ln rho(0) / ln P; NaN if no local patch has a mate."""
         return _information_gap(self)
 
 

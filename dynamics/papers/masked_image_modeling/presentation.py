@@ -1,4 +1,4 @@
-"""How results of masked image modelling are shown: its letters, panels and phases."""
+"""Presentation of results of masked image modelling: letters, panels and phases."""
 
 from dynamics.presentation import Panel, PlotDescription, Presentation, conditions
 from theory.papers.masked_image_modeling.notation import EVENTS, NOTATION

@@ -1,6 +1,6 @@
-r"""The reduced population problem: every Ups and Phi of every row type, exactly.
+"""Reduced population problem: every Ups and Phi of every row type, exactly.
 
-The expectation over masks and latents is `dynamics.expectations.masks`; its oracle is
+The expectation over masks and latents is `dynamics.expectations.masks`; it is tested against
 `full.FullPopulation`.
 """
 
@@ -27,11 +27,11 @@ from theory.papers.masked_image_modeling.notation import EVENTS, ORDER_PARAMETER
 from theory.papers.masked_image_modeling.rows import Rows
 
 RATES = ("alpha_m", "alpha_0", "rho")
-"""Order parameters that are read off the gradient."""
+"""Order parameters computed from the gradient."""
 
 
 def derivation(parameters: Parameters | None = None) -> Page:
-    """The page of the derivation; with parameters, of their row types."""
+    """Page of the derivation; with parameters, for their row types."""
     from theory.papers.masked_image_modeling.derivation import page
 
     if parameters is None:
@@ -42,18 +42,18 @@ def derivation(parameters: Parameters | None = None) -> Page:
 
 
 class ReducedPopulation(ExpectedProblem):
-    """Gradient descent on the few scalars that the entries of Q stay equal to.
+    """Gradient descent on the scalars shared by equal entries of Q.
 
-    `parameters`: Parameters; `expectation`: how the expectation over masks and latents is taken:
-    ``"counts"`` sums over the numbers of unmasked patches of each class; ``"contour"`` is an
-    integral of two parameters, of a cost that does not grow with these numbers; ``"auto"`` takes
-    for each row what is predicted to be faster. Both are exact to rounding. Raises InvalidRequest
-    for an unknown expectation, or a sum over counts that is too long.
+    `parameters`: Parameters; `expectation`: method for masks and latents: ``"counts"`` sums over
+    the numbers of unmasked patches of each class; ``"contour"`` is an integral over two variables,
+    with a cost independent of these numbers; ``"auto"`` takes for each row the method with the
+    smaller predicted time. Both are exact to rounding. Raises InvalidRequest for an unknown
+    expectation, or a sum over counts that is too long.
 
     Notes
     -----
-    The state is one scalar for each class of each row type; see `rows`. The gradient is per
-    entry of Q.
+    The state is one scalar for each class of each row type; see `rows`. The gradient is per entry
+    of Q.
     """
 
     system = "masked_image_modeling"
@@ -75,12 +75,12 @@ class ReducedPopulation(ExpectedProblem):
 
     @property
     def initial_state(self) -> FloatArray:
-        """Q = 0."""
+        """Start of training: Q = 0."""
         return np.zeros(self.layout.size)
 
     @property
     def multiplicities(self) -> FloatArray:
-        """Entries of Q that each scalar stands for."""
+        """Number of entries of Q for each scalar."""
         rows = self.rows
         return np.repeat(rows.many, np.diff(rows.starts)) * rows.sizes
 
@@ -91,7 +91,7 @@ class ReducedPopulation(ExpectedProblem):
 
     @cached_property
     def gap_here(self) -> float:
-        """Delta_eff."""
+        """Information gap at finite size, Delta_eff."""
         return self.parameters.Delta_eff
 
     def _named(self, state: FloatArray) -> dict[str, float]:
@@ -101,8 +101,9 @@ class ReducedPopulation(ExpectedProblem):
     def observables(self, state: ArrayLike) -> dict[str, float]:
         """Increments, attention of each row, gaps, risk, ratio of the dominant effects at a state.
 
-        ``d_<state>`` is the rate of a state; ``<row>_A_<class>`` the attention from a masked patch
-        on the unmasked patches of a class of areas; ``<row>_masked`` that on masked patches.
+        ``d_<scalar>`` is the rate of a scalar; ``<row>_A_<class>`` the attention of a masked patch
+        to the unmasked patches of a class of areas; ``<row>_masked`` the attention to masked
+        patches.
         """
         return record_of(self.observables_along(self.layout.flatten(state)[None, :]), 0)
 
@@ -132,7 +133,7 @@ class ReducedPopulation(ExpectedProblem):
 def row_observables(
     rows: Rows, order: Mapping[str, FloatArray], numbers: FloatArray, risk: FloatArray
 ) -> dict[str, FloatArray]:
-    """Observables of records that every problem of this system has, by name.
+    """Observables of records, common to all problems of this system, by name.
 
     `order`: order parameters, shape (records,) each; `numbers`, shape (records, rows, 2): L_p -
     L*_p, and own attention given that a mate is unmasked; `risk`, shape (records, 2): risk, and its

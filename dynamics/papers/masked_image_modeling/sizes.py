@@ -1,4 +1,4 @@
-"""Row types of parameters, predicted times of gradients, and sizes that are refused."""
+"""Row types of parameters, predicted times of gradients, and limits on sizes."""
 
 from __future__ import annotations
 
@@ -12,23 +12,22 @@ from theory.papers.masked_image_modeling.rows import Rows
 from theory.papers.masked_image_modeling.symmetry import row_types
 
 MOST_PATCHES = 2**13
-"""Patches whose row types are found in some seconds; that time grows as their square."""
+"""Most patches; their row types take some seconds, a time that grows as their square."""
 PER_KEY = 1.5e-8
 """Seconds for each key of each masked query of an image."""
 PER_PRODUCT = 1.5e-9
-"""Seconds for each patch and entry of Q, to read Q in a basis in general position and write it
-back."""
+"""Seconds for each patch and entry of Q, to rotate Q from a random basis and back."""
 MOST_NUMBERS = 2**29
-"""Numbers that the images or the matrices of a full problem may hold: 4 GiB."""
+"""Most numbers in the images or the matrices of a full problem: 4 GiB."""
 MOST_SECONDS = 60.0
-"""Longest gradient of a full problem."""
+"""Longest predicted gradient of a full problem, in seconds."""
 MATRICES = 12
-"""Matrices d x d that a run holds: states, slopes, rates, the basis, the records at least."""
+"""Minimum number of d x d matrices in a run: states, slopes, rates, the basis, the records."""
 
 
 @lru_cache(maxsize=64)
 def rows_of(parameters: Parameters) -> Rows:
-    """The row types of parameters, computed once; sizes at which that takes minutes are refused."""
+    """Row types of parameters, cached; InvalidRequest above `MOST_PATCHES`."""
     sizes: Sequence[int] = ()
     if parameters.family == "one_cluster":
         sizes = range(parameters.C_global, parameters.P, parameters.C_local)
@@ -44,14 +43,14 @@ def population_seconds(parameters: Parameters) -> float:
 
 
 def check_matrices(parameters: Parameters) -> None:
-    """Refuse a dimension at which a dense Q does not fit."""
+    """Raise InvalidRequest for a dimension whose dense Q exceeds `MOST_NUMBERS`."""
     sizes = range(parameters.P + parameters.features, parameters.d)
     check_cost("d", parameters.d, lambda d: MATRICES * d**2, MOST_NUMBERS, "numbers", sizes)
 
 
 def check_samples(parameters: Parameters, samples: int, batch: int) -> None:
-    """Refuse samples that do not fit, or steps on a batch that take too long."""
-    # Latents, the random numbers behind them, masks; see `images`.
+    """Raise InvalidRequest for samples above `MOST_NUMBERS`, or batches above `MOST_SECONDS`."""
+    # Latents, their random numbers, masks; see `theory.papers.masked_image_modeling.images`.
     each = 3 * parameters.P + 2 * parameters.masked + 3 * parameters.features
     check_cost("samples", samples, lambda n: n * each, MOST_NUMBERS, "numbers")
     seconds = PER_KEY * parameters.P * parameters.masked

@@ -1,4 +1,4 @@
-"""Masked image modelling as a system: its square, claims and default runs."""
+"""Masked image modelling as a system: its problems, claims and default runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dynamics.system import Derivation, System
 from theory.papers.masked_image_modeling.claims import CLAIMS
 
 ONE = {"family": "one_cluster"}
-"""The family that the sizes of the default runs belong to."""
+"""Family of the default runs."""
 COMPARED = {"P": 12, "C_global": 8, "C_local": 2, "masked": 3}
 DRAWN = {"P": 64, "C_global": 32, "C_local": 4}
 SYSTEM = System(

@@ -6,7 +6,7 @@ expectation over them is a sum over multisets, each with weight
 
 .. math:: \frac{(L-1)!}{\prod_k m_k!} \prod_k P_k^{m_k}. \qquad (1)
 
-Configurations do not depend on the state: they are listed once.
+Configurations do not depend on the state and are listed once.
 """
 
 from __future__ import annotations
@@ -26,21 +26,23 @@ if TYPE_CHECKING:
     from dynamics.papers.positional_attention.parameters import Parameters
 
 MAX_CONFIGURATIONS = 20_000
-"""Largest number of configurations that a program is made of, which takes some seconds then."""
+"""Most configurations of a compiled program, which takes some seconds to build."""
 MAX_DEGREES = 220_000
-"""Largest number of configurations times p; the terms of a configuration grow with p."""
+"""Most configurations times p; the terms of a configuration grow with p."""
 SECONDS_OF_GRADIENT, SECONDS_OF_PROGRAM, OVERHEAD = 16e-9, 2e-4, 1.1e-6
-"""Time for each configuration, of a gradient and of making its program, and of any gradient;
-fitted to sizes of 6 to 38,760 configurations on one core."""
+"""Seconds per configuration of a gradient, and of building its program; seconds of any gradient.
+
+Fitted to 6 to 38,760 configurations on one core.
+"""
 GRADIENTS = 20_000
-"""Gradients of a run, among which the time to make its program is shared out."""
+"""Assumed number of gradients of a run, to spread the time of building its program."""
 
 
 class Configurations(NamedTuple):
     """Weighted configurations.
 
-    `counts`, shape (n, L, 2): patches at +1 and at -1 in each set, the signal set first;
-    `probability`, shape (n,): sums to 1.
+    `counts`, shape (n, L, 2): numbers of patches at +1 and at -1 in each set, the signal set first;
+    `probability`, shape (n,), with sum 1.
     """
 
     counts: FloatArray
@@ -48,10 +50,10 @@ class Configurations(NamedTuple):
 
 
 def multinomial_weights(types: IntArray, chance: FloatArray) -> FloatArray:
-    """Weights (1) of multisets, multiplied up in the longest floats, shape (n,).
+    """Weights (1) of multisets, multiplied in long double, shape (n,).
 
-    `types`, shape (n, L-1): type of each set, equal types side by side: position l of a run of
-    length r brings l/r; `chance`, shape (K,): probability of each type.
+    `types`, shape (n, L-1): type of each set, equal types adjacent: position l within a run of
+    length r contributes l/r; `chance`, shape (K,): probability of each type.
     """
     weight, run = np.ones((2, len(types)), np.longdouble)
     for position in range(types.shape[1]):
@@ -63,10 +65,10 @@ def multinomial_weights(types: IntArray, chance: FloatArray) -> FloatArray:
 
 
 def assemble(law: SetLaw, types: IntArray, probability: FloatArray) -> Configurations:
-    """Configurations of the signal set and random sets, those of weight 0 left out.
+    """Configurations of signal set and random sets, without those of weight 0.
 
-    `law`: of a random set; `types`, shape (n, L-1): type of each random set; `probability`, shape
-    (n,): weights.
+    `law`: law of a random set; `types`, shape (n, L-1): type of each random set; `probability`,
+    shape (n,): weights.
     """
     rows = np.flatnonzero(probability > 0)
     signal = np.broadcast_to([law.C, 0], (rows.size, 1, 2))
@@ -75,9 +77,9 @@ def assemble(law: SetLaw, types: IntArray, probability: FloatArray) -> Configura
 
 
 def number_of_multisets(kinds: int, size: int) -> int:
-    """Number of multisets with `size` members of `kinds` kinds.
+    """Number of multisets with `size` members from `kinds` kinds.
 
-    `kinds`, `size`: kinds, and members.
+    `kinds`, `size`: kinds, and members of a multiset.
     """
     return comb(size + kinds - 1, kinds - 1)
 
@@ -102,10 +104,10 @@ def multisets(kinds: int, size: int) -> IntArray:
 
 @lru_cache(maxsize=4)
 def enumeration(patches: int, law: SetLaw) -> Configurations:
-    """All configurations, those of probability 0 left out.
+    """All configurations with positive probability.
 
-    `patches`: D; `law`: of a random set. Raises InvalidRequest if there are more than
-    `MAX_CONFIGURATIONS` of them.
+    `patches`: D; `law`: law of a random set. Raises InvalidRequest for more than
+    `MAX_CONFIGURATIONS`.
     """
     set_size, sets = law.C, patches // law.C
     number = number_of_configurations(sets, set_size)
@@ -123,15 +125,15 @@ def enumeration(patches: int, law: SetLaw) -> Configurations:
 
 
 def sample(patches: int, law: SetLaw, samples: int, seed: int) -> Configurations:
-    """Draws of the types of the L-1 random sets, as weighted configurations.
+    """Draw the types of the L-1 random sets, as weighted configurations.
 
-    Draws are stratified by the sum z of the random sets: its quantiles are taken at equal distances
-    with one random offset, and the types given z. The standard deviation of 2000 draws at D=16
-    falls to 0.2 to 0.4 of that of independent draws early in training, to about 0.4 half way, to
-    0.6 to 0.95 late. Antithetic draws (every set's signs exchanged) do not pay: from the first
-    plateau on they leave 0.95 to 1.00 of the variance of a gradient. ``make bench`` prints both.
+    Draws are stratified by the sum z of the random sets: its quantiles are at equal distances with
+    one random offset, then the types are drawn given z. The standard deviation of 2000 draws at
+    D=16 is 0.2 to 0.4 of that of independent draws early in training, about 0.4 half way, 0.6 to
+    0.95 late. Antithetic draws (exchanged signs in every set) gain little: after the first plateau
+    they leave 0.95 to 1.00 of the variance of a gradient. ``make bench`` prints both.
 
-    `patches`: D; `law`: of a random set; `samples`: number of draws; `seed`: seed of the
+    `patches`: D; `law`: law of a random set; `samples`: number of draws; `seed`: seed of the
     `numpy.random.Generator`.
     """
     set_size, sets, generator = law.C, patches // law.C - 1, random_stream(seed)
@@ -157,7 +159,7 @@ def sample(patches: int, law: SetLaw, samples: int, seed: int) -> Configurations
 
 
 def _one_set(left: IntArray, each: FloatArray, rest: FloatArray, chance: FloatArray) -> IntArray:
-    """Sum of one set, counted from -C, given what it and the rest of the sets add up to."""
+    """Sum of one set, counted from -C, drawn given its total with the remaining sets."""
     quantiles = np.empty(left.size, dtype=np.int64)
     width = rest.size // 2
     for total in np.unique(left):
@@ -171,15 +173,15 @@ def _one_set(left: IntArray, each: FloatArray, rest: FloatArray, chance: FloatAr
 
 
 def _inverse(law: FloatArray, chance: FloatArray) -> IntArray:
-    """Quantiles of a law on 0, 1, ...; never a value of probability 0."""
+    """Quantiles of a law on 0, 1, ...; a value of probability 0 never occurs."""
     grown = np.cumsum(law)
     return np.searchsorted(grown / grown[-1], chance, side="right").astype(np.int64)
 
 
 def predicted_seconds(parameters: Parameters) -> float:
-    """Predicted time of one gradient of the exact sum, with its share of the time of its program.
+    """Predicted seconds of one gradient of the exact sum, with a share of building its program.
 
-    Infinite where there are too many configurations.
+    Infinite if the configurations or their degrees exceed the limits.
     """
     number = number_of_configurations(parameters.L, parameters.C)
     if number > MAX_CONFIGURATIONS or number * parameters.p > MAX_DEGREES:

@@ -1,12 +1,11 @@
-r"""The realistic problem (E): N noisy samples, a random start, every entry of v and A free.
+r"""Realistic problem (E): N noisy samples, a random start, every entry of v and A free.
 
 .. math:: \hat L(A, v) = \frac1N \sum_n \log\big(1 + e^{-y[n] F(X[n])}\big)
 
 The loss is that of the model file `dynamics.models.positional_attention`, with patches of d
-entries. Nothing here knows the reduction. A state is read by its projection: alpha = <v, w*>, and
-the mean of A over each orbit, which is compared with the scalars of the reduced problem. The law
-and descent are invariant under rotations, so w* is the first unit vector; Adam is not, and needs a
-random direction.
+entries. Training uses no reduction. A state is compared with the reduced scalars by its projection:
+alpha = <v, w*>, and the mean of A over each orbit. The law and gradient descent are invariant under
+rotations, so w* is the first unit vector; Adam is not, and needs a random direction.
 """
 
 from __future__ import annotations
@@ -42,20 +41,20 @@ from theory.papers.positional_attention.notation import ORDER_PARAMETERS
 from theory.symmetry import Partition
 
 MATRICES = 12
-"""Matrices D x D that a run holds: states, slopes, rates, the records at least."""
+"""Minimum number of D x D matrices in a run: states, slopes, rates, the records."""
 MOST_NUMBERS = 2**29
-"""Numbers in them, 4 GiB; samples may hold twice as many."""
+"""Most numbers in these matrices, 4 GiB; samples may have twice as many."""
 
 
 @refusing
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT, kw_only=True)
 class RealisticTraining(Training):
-    """How the realistic problem is trained; the paper's way by default.
+    """Options of training for the realistic problem; the defaults are the paper's.
 
     `start`: ``"random"``: v and A as in Parametrization 3.1, realistic case; ``"symmetric"``: v =
-    alpha0 w* and A = beta I, as in the idealised one; `feature`: ``"first"``: w* is the first unit
-    vector; ``"random"``: a random direction; `diagonal`: train the diagonal of A too;
-    `test_samples`: fresh samples for the test error.
+    alpha0 w* and A = beta I, as in the idealised case; `feature`: ``"first"``: w* is the first unit
+    vector; ``"random"``: a random direction; `diagonal`: whether to train the diagonal of A;
+    `test_samples`: number of fresh samples for the test error.
     """
 
     start: word("random", "symmetric") = "random"  # type: ignore[valid-type]
@@ -86,7 +85,7 @@ def order_parameters(theta: Any, xp: Any, scale: float) -> dict[str, Any]:
 
 @cache
 def trained_model(diagonal: bool = False) -> Model:
-    """The model file with the order parameters of every entry.
+    """Model file with the order parameters of every entry.
 
     `diagonal`: whether the diagonal of A is trained.
     """
@@ -106,7 +105,7 @@ def trained_model(diagonal: bool = False) -> Model:
 
 
 def program_at(model: Model, parameters: Parameters, shapes: Mapping[str, Any]) -> Program:
-    """Traced functions of a model, of arrays of these shapes.
+    """Traced functions of a model for given shapes of arrays.
 
     `shapes`: trained array -> shape.
     """
@@ -121,19 +120,19 @@ COLUMNS = tuple(
 
 
 class FullEmpirical(MatrixProblem, TracedProblem):
-    """(E) with v and every off-diagonal entry of A trained, on N samples.
+    """Realistic problem (E) with v and every off-diagonal entry of A trained, on N samples.
 
-    `parameters`: Parameters; `samples`: N; `seed`: of the samples, the start, the test data and the
-    mini-batches; `partition`: the true sets: consecutive patches (``"contiguous"``, the default),
-    blocks of a square ``"grid"``, ``"random"`` ones; or any partition, sets of unequal size
-    allowed; `law`: another data law, with its own partition; `**training`: see `RealisticTraining`:
-    ``start``, ``batch``, ``dtype``, ``diagonal``, ``test_samples``. Raises InvalidRequest: in one
-    line, for a number of samples, a partition or an option that cannot be.
+    `parameters`: Parameters; `samples`: N; `seed`: seed of the samples, the start, the test data
+    and the mini-batches; `partition`: the true sets: consecutive patches (``"contiguous"``, the
+    default), blocks of a square ``"grid"``, ``"random"`` ones; or any partition, with sets of any
+    sizes; `law`: another data law, with its own partition; `**training`: see `RealisticTraining`:
+    ``start``, ``batch``, ``dtype``, ``diagonal``, ``test_samples``. Raises InvalidRequest for an
+    invalid number of samples, partition or option.
 
     Notes
     -----
     The state is (v, A), flat, A row by row. The gradient is that of the empirical risk of all
-    samples; `advance` takes the batch of each step. With mini-batches the order parameters at a
+    samples; `advance` uses the batch of each step. With mini-batches the order parameters at a
     step have the rates of its batch.
     """
 
@@ -225,22 +224,22 @@ class FullEmpirical(MatrixProblem, TracedProblem):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """Fingerprint of a resumed run: settings, file and random numbers."""
+        """Settings, and hashes of the model file and the random numbers, to check a resumed run."""
         numbers = self.data()[1], self._start, self.fresh.labels
         return {**self.settings, "code": hash_of_file(file), "numbers": fingerprint(numbers)}
 
     def data(self) -> tuple[FloatArray, FloatArray]:
-        """The samples: patches X, shape (N, D, d), and labels y, shape (N,)."""
+        """Training samples: patches X, shape (N, D, d), and labels y, shape (N,)."""
         samples = self.payload[0].samples
         return np.asarray(samples["X"], np.float64), np.asarray(samples["y"], np.float64)
 
     @property
     def initial_state(self) -> FloatArray:
-        """V and A of Parametrization 3.1, realistic case, or the symmetric start."""
+        """Start: v and A of Parametrization 3.1, realistic case, or the symmetric start."""
         return self._start.copy()
 
     def moving(self, start: FloatArray) -> NDArray[np.bool_]:
-        """All, but the diagonal of A where it is not trained."""
+        """Mask of trained entries: without the diagonal of A if it is not trained."""
         every = np.ones(self.layout.size, dtype=bool)
         if not self.training.diagonal:
             np.fill_diagonal(self.layout.part(every, "A"), False)
@@ -255,7 +254,7 @@ class FullEmpirical(MatrixProblem, TracedProblem):
         return np.asarray(self.layout.part(states, "v") @ self.feature)
 
     def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
-        """Reduced state -> what is compared with it: <v, w*>, orbit means of A; (records, 1)."""
+        """Reduced scalar -> <v, w*>, or orbit means of A, to compare with, shape (records, 1)."""
         values = super().orbit_values(states)
         return {name: entries.mean(axis=1, keepdims=True) for name, entries in values.items()}
 
@@ -275,9 +274,10 @@ class FullEmpirical(MatrixProblem, TracedProblem):
         return {"alpha": alpha} | rest | {"test_error": error, "cosine": cosine}
 
     def _test_errors(self, states: FloatArray) -> FloatArray:
-        """Share of the fresh samples without yF > 0, of each state.
+        """Share of the fresh samples without yF > 0, for each state.
 
-        F sees a patch through its product with v alone, so v has its length along w* and across.
+        F depends on patches through their products with v, so v is replaced by its lengths along
+        and across w*.
         """
         size = self.parameters.D
         program = program_at(trained_model(), self.parameters, {"v": (2,), "A": (size, size)})
@@ -291,9 +291,9 @@ class FullEmpirical(MatrixProblem, TracedProblem):
 
 
 def reflected(patches: FloatArray, normal: FloatArray) -> FloatArray:
-    """Patches mirrored at the plane across a vector; as they are where it is 0.
+    """Patches reflected at the plane orthogonal to a vector; unchanged for the vector 0.
 
-    `patches`, shape (..., d); `normal`, shape (d,): of any length.
+    `patches`, shape (..., d); `normal`, shape (d,), of any length.
     """
     square = normal @ normal
     if square == 0:

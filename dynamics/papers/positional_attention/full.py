@@ -1,8 +1,8 @@
-"""The idealised problem (P) in full: alpha and every entry of A, on all configurations.
+"""Idealised problem (P) in full: alpha and every entry of A, on all configurations.
 
-`FullPopulation` enumerates all patch values and shares nothing with `ReducedPopulation`, so their
-agreement is evidence for the reduction. Its kernel is plain numba; tests hold it against JAX
-training the model file `dynamics.models.positional_attention`.
+`FullPopulation` enumerates all patch values and shares no code with `ReducedPopulation`, so their
+agreement is evidence for the reduction. Its kernel is plain numba, tested against JAX on the model
+file `dynamics.models.positional_attention`.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from theory.papers.positional_attention.enumeration import Law, brute_configurat
 from theory.symmetry import Partition
 
 MOST, HUGE = 1_000_000, 10**300
-"""Configurations that are enumerated at most, and that are counted at most."""
+"""Most configurations enumerated; largest count computed."""
 
 
 class FullPopulation(MatrixProblem, ExpectedProblem):
-    """(P) with alpha and every off-diagonal entry of A trained, by brute enumeration.
+    """Idealised problem (P) with alpha and every off-diagonal entry of A trained, by enumeration.
 
-    `parameters`: Parameters; `partition`: the true sets, of size C; consecutive patches by default.
-    Raises InvalidRequest if there are more than `MOST` configurations.
+    `parameters`: Parameters; `partition`: the true sets, of size C; default consecutive patches.
+    Raises InvalidRequest for more than `MOST` configurations.
 
     Notes
     -----
-    The state is (alpha, A), flat, A row by row, its diagonal held at beta. Noise is orthogonal to
+    The state is (alpha, A), flat, A row by row, its diagonal fixed at beta. Noise is orthogonal to
     w* and never enters F, so v stays in span(w*) (Lemma 4.2, checked by computation in `theory`).
     The label is +1: the other half of the law has the same risk because the activation is odd.
     """
@@ -70,12 +70,12 @@ class FullPopulation(MatrixProblem, ExpectedProblem):
 
     @property
     def initial_state(self) -> FloatArray:
-        """alpha0, and A = beta I (Parametrization 3.1, idealised case)."""
+        """Start: alpha0, and A = beta I (Parametrization 3.1, idealised case)."""
         matrix = self.parameters.beta * np.eye(self.parameters.D)
         return self.layout.flatten((self.parameters.alpha0, matrix))
 
     def moving(self, start: FloatArray) -> NDArray[np.bool_]:
-        """All but the diagonal of A."""
+        """Mask of trained entries: all except the diagonal of A."""
         return np.append(True, ~np.eye(self.parameters.D, dtype=bool))
 
     def matrices(self, states: FloatArray) -> FloatArray:
@@ -93,7 +93,7 @@ class FullPopulation(MatrixProblem, ExpectedProblem):
 
 
 class EveryConfiguration(Expectation):
-    """The sum over all configurations, one by one.
+    """Expectation as the sum over all configurations, one by one.
 
     `data`: kernels.MatrixData.
     """

@@ -1,4 +1,4 @@
-r"""The realistic problem with positional encodings: v and P trained, A = P^T P."""
+"""Realistic problem with positional encodings: v and P trained, A = P^T P."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from theory.model import Model
 
 @cache
 def gram_model() -> Model:
-    """The model with every entry of A trained, as one of P."""
+    """Model with every entry of A trained, as a model of P."""
     inner = trained_model(diagonal=True)
 
     def of_encodings(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -38,33 +38,32 @@ def gram_model() -> Model:
 
 
 class GramEmpirical(FullEmpirical):
-    r"""(E) with v and the positional encodings P trained, A = P^T P.
+    r"""Realistic problem (E) with v and the positional encodings P trained, A = P^T P.
 
     Column i of P is the encoding :math:`p_i` of patch i, so
     :math:`A_{ij} = \langle p_i, p_j\rangle`, as in the transformer before Simplification 3.1 of the
-    paper takes A itself as the parameter. With :math:`G = \partial R / \partial A`, its diagonal
+    paper makes A itself the parameter. With :math:`G = \partial R / \partial A`, its diagonal
     included,
 
     .. math::
        dR = \langle G, dP^\top P + P^\top dP\rangle
        \quad\Rightarrow\quad \frac{\partial R}{\partial P} = P\,(G + G^\top).
 
-    A stays symmetric and positive semidefinite, its diagonal moves, and a row cannot attend to a
-    set without being attended from it: another model than (T) with A free, which may learn other
-    things.
+    A stays symmetric and positive semidefinite, its diagonal moves, and attention of two sets is
+    mutual: a different model from (T) with A free, with possibly different outcomes.
     The start is the remark after Parametrization 3.1: entries of P from N(0, sigma_A / D), so that
     :math:`A_{ii} \approx \sigma_A` and :math:`A_{ij} = O(\sigma_A / \sqrt D)`.
 
-    `parameters`: its beta is sigma_A, the mean squared length of an encoding at the start; not
-    negative; `samples`: N; `seed`: with one seed, samples, feature, start of v and test data are
-    those of `FullEmpirical`; `**options`: ``partition``, ``law``, and the training options of
-    `FullEmpirical` but ``diagonal``. Raises InvalidRequest as `FullEmpirical` does; for a negative
-    beta; for the batches that `FullEmpirical` takes.
+    `parameters`: its beta is sigma_A, the mean squared length of an encoding at the start, not
+    negative; `samples`: N; `seed`: equal seeds give the samples, feature, start of v and test data
+    of `FullEmpirical`; `**options`: ``partition``, ``law``, and the training options of
+    `FullEmpirical` except ``diagonal``. Raises InvalidRequest like `FullEmpirical`, and for a
+    negative beta.
 
     Notes
     -----
     The state is (v, P), flat, P row by row. Observables, order parameters and orbit values are
-    those of the full problem at A = P^T P; association counts the diagonal, as Definition 2.2 does.
+    those of the full problem at A = P^T P; association counts the diagonal, like Definition 2.2.
     """
 
     view = "full empirical, A = P^T P"

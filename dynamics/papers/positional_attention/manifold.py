@@ -1,27 +1,27 @@
-r"""The symmetric manifold (alpha, gamma, rho) inside the space of all trained entries.
+r"""Symmetric manifold (alpha, gamma, rho) inside the space of all trained entries.
 
 The Hessian of the risk at a point of the manifold commutes with the wreath product of Lemma 4.1,
-acting on the D(D-1) off-diagonal entries of A. So it is the group average of the Hessian summed
-over one representative of each multiset of types of `configurations`: 680 configurations at
-D=16, C=4 in place of 2 125 764. With a `FullPopulation` it is summed by brute force instead.
+acting on the D(D-1) off-diagonal entries of A. It is therefore the group average of the Hessian
+summed over one representative of each multiset of types of `configurations`: 680 configurations at
+D=16, C=4 instead of 2 125 764. With a `FullPopulation` the sum is over all configurations.
 
 Named sectors are subspaces that the group maps onto themselves:
 
 - ``gamma``, ``rho``: entries inside sets, and between sets;
-- ``sets``: one value per ordered pair of sets: sets, not patches, differ;
+- ``sets``: one value per ordered pair of sets: sets differ, patches of a set do not;
 - ``patches``: one value per row and one per column of each orbit, with mean zero over each set: the
-  patches of a set differ, alike towards all sets;
+  patches of a set differ, equally towards all sets;
 - ``rows``: the part of ``patches`` in rows: some rows of a set attend more and others less (*row
   competition*).
 
 ``sets`` and ``patches`` are whole isotypic components of the wreath product, so an eigenvector is
-in one of them or orthogonal to both; what is left lies in ``gamma`` or in ``rho``.
+in one of them or orthogonal to both; the remaining eigenvectors are in ``gamma`` or in ``rho``.
 
 With the logistic :math:`g = 1/(1+e^F)` of the loss :math:`\ell = \log(1 + e^{-F})`,
 
 .. math:: \nabla^2 R = E[g (1-g)\,\nabla F \nabla F^T] - E[g\,\nabla^2 F], \qquad (1)
 
-where derivatives of F are by JAX.
+with derivatives of F by JAX.
 """
 
 from __future__ import annotations
@@ -52,15 +52,15 @@ if TYPE_CHECKING:
     from dynamics.papers.positional_attention.full import FullPopulation
 
 LARGEST = 5e9
-"""Multisets times entries of the Hessian that are accepted: about a second for each Hessian."""
+"""Most multisets times entries of the Hessian: about a second for each Hessian."""
 
 
 class Manifold:
     """States on three scalars, with the Hessian of the risk by every trained entry.
 
-    `parameters`: Parameters; `full`: take its Hessian and its sets; by default the multisets of
-    types, on consecutive sets. Raises InvalidRequest if there are too many multisets for matrices
-    of this size.
+    `parameters`: Parameters; `full`: full problem whose configurations and sets are used; by
+    default multisets of types on consecutive sets. Raises InvalidRequest if multisets times entries
+    of the Hessian exceed `LARGEST`.
     """
 
     def __init__(self, parameters: Parameters, full: FullPopulation | None = None) -> None:
@@ -85,7 +85,7 @@ class Manifold:
         self.trained = np.concatenate([[0], 1 + rows * parameters.D + columns])
 
     def embedded(self, state: ArrayLike) -> FloatArray:
-        """The flat state (alpha, A) of a reduced one (alpha, gamma, rho), shape (1 + D^2,)."""
+        """Flat state (alpha, A) of a reduced state (alpha, gamma, rho), shape (1 + D^2,)."""
         alpha, gamma, rho = np.asarray(state, dtype=np.float64)
         matrix = np.where(self._same, gamma, rho)
         np.fill_diagonal(matrix, self.parameters.beta)
@@ -102,7 +102,7 @@ class Manifold:
 
     @cached_property
     def symmetry(self) -> PermutationGroup:
-        """The wreath product, acting on the trained entries; alpha, entry 0, stays."""
+        """Wreath product, acting on the trained entries; alpha, entry 0, is fixed."""
         position = np.zeros((self.parameters.D,) * 2, dtype=np.int64)
         position[self._rows, self._columns] = 1 + np.arange(self._rows.size)
         generators = [
@@ -139,7 +139,7 @@ class Manifold:
 def representatives(parameters: Parameters) -> Law:
     """One configuration of each multiset of types, with the probability of the whole orbit.
 
-    The signal set is the first; in each random set the patches at +1 come first, then those at -1.
+    The signal set is the first; each random set lists its patches at +1, then at -1, then at 0.
     """
     law = parameters.set_law
     patterns = np.array([np.repeat([1, -1, 0], counts) for counts in law.types], dtype=np.int8)
@@ -151,14 +151,14 @@ def representatives(parameters: Parameters) -> Law:
 
 
 def _indicators(classes_of_entries: IntArray) -> FloatArray:
-    """Normalised indicator of each class of entries, with a zero for alpha in front."""
+    """Normalised indicator of each class of entries, with a leading zero for alpha."""
     names, counts = np.unique(classes_of_entries, return_counts=True)
     columns = (classes_of_entries[:, None] == names[None, :]) / np.sqrt(counts)
     return np.concatenate([np.zeros((1, names.size)), columns])
 
 
 def _differing(fine: IntArray, coarse: IntArray) -> FloatArray:
-    """Indicators of classes of entries, less their part that is equal on coarser classes."""
+    """Indicators of classes of entries, minus their projections on coarser classes."""
     columns, means = _indicators(fine), _indicators(coarse)
     return columns - means @ (means.T @ columns)
 
@@ -174,7 +174,7 @@ def hessian(state: FloatArray, law: Law, parameters: Parameters) -> FloatArray:
     first = np.concatenate([slopes[..., 0].sum(axis=1)[:, None], slopes[..., 1:].reshape(
         len(slopes), -1)], axis=1)  # fmt: skip
     total = (first.T * weights) @ first  # (1), first term
-    # (1), second term: F is a sum over rows of A, which couple through alpha alone.
+    # (1), second term: F is a sum over rows of A; alpha alone couples rows.
     total[0, 0] -= bends[:, 0, 0].sum()
     total[0, 1:] -= bends[:, 0, 1:].ravel()
     total[1:, 0] = total[0, 1:]
@@ -192,10 +192,10 @@ def _derivatives(state: FloatArray, law: Law, parameters: Parameters) -> Any:
 
 @cache
 def _compiled(size: int, degree: int) -> Any:
-    """Derivatives by rows (alpha, A_i), shape (D, 1 + D), at configurations with their chances.
+    """Compiled derivatives by rows (alpha, A_i), shape (D, 1 + D), at weighted configurations.
 
-    Those of F, shape (N, D, 1 + D); P g (1 - g); and the second ones of the sum of P g F, shape
-    (D, 1 + D, 1 + D).
+    Returns those of F, shape (N, D, 1 + D); P g (1 - g); and the second derivatives of the sum of P
+    g F, shape (D, 1 + D, 1 + D).
     """
     each = jax.vmap
 

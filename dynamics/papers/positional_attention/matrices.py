@@ -1,4 +1,4 @@
-"""Every entry of A as results report it: orbit means, spreads, attention, patch association."""
+"""Reported observables of every entry of A: orbit means, spreads, attention, patch association."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from theory.symmetry import Partition
 
 
 class MatrixProblem(PositionalProblem):
-    """Observables of a problem with every entry of A.
+    """Base of problems with every entry of A.
 
-    `partition`: the true sets; `bayes_error`: the least error that any classifier can have.
+    `partition`: the true sets; `bayes_error`: smallest error of any classifier.
     """
 
     partition: Partition
@@ -43,10 +43,9 @@ class MatrixProblem(PositionalProblem):
         return np.flatnonzero(same & ~np.eye(len(same), dtype=bool)), np.flatnonzero(~same)
 
     def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
-        """Reduced state -> every value that it stands for, shape (records, values).
+        """Reduced scalar -> all values compared with it, shape (records, values).
 
-        Beside alpha stands <v, w*>; beside gamma the off-diagonal entries of A inside sets; beside
-        rho those between sets.
+        alpha: <v, w*>; gamma: the off-diagonal entries of A inside sets; rho: those between sets.
         """
         flat = self.matrices(states).reshape(len(states), -1)
         own, other = self._orbits
@@ -59,7 +58,7 @@ class MatrixProblem(PositionalProblem):
     def observables(self, state: ArrayLike) -> dict[str, float]:
         """Orbit means and spreads of A, G, alpha G, risk, errors, patch association at a state.
 
-        The last finite state of a run that diverged may be too large for some of them.
+        Some may overflow at the last finite state of a diverged run.
         """
         return record_of(self.observables_along(self.layout.flatten(state)[None, :]), 0)
 
@@ -87,9 +86,9 @@ class MatrixProblem(PositionalProblem):
 
 
 def associated_share(matrices: FloatArray, same: NDArray[np.bool_]) -> FloatArray:
-    """Share of rows whose C largest A_ij are exactly their set (Definition 2.2), of each matrix.
+    """Share of rows whose C largest A_ij are exactly their set (Definition 2.2), for each matrix.
 
-    `matrices`, shape (records, D, D): a; `same`, shape (D, D): whether two patches are of one set.
+    `matrices`, shape (records, D, D): A; `same`, shape (D, D): whether two patches are in one set.
     """
     inside = np.where(same, matrices, np.inf).min(axis=2)
     outside = np.where(same, -np.inf, matrices).max(axis=2)
@@ -97,7 +96,7 @@ def associated_share(matrices: FloatArray, same: NDArray[np.bool_]) -> FloatArra
 
 
 def spread(entries: FloatArray) -> FloatArray:
-    """Standard deviation of each row, exactly 0 of equal entries; NaN of none.
+    """Standard deviation of each row, exactly 0 for equal entries; NaN without entries.
 
     `entries`, shape (rows, entries).
     """

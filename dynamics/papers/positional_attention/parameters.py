@@ -1,4 +1,4 @@
-"""Parameters of the system, validated on construction."""
+"""Parameters of positional attention, validated on construction."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dynamics.parameter_fields import STRICT, divisor, number, refusing, whole, 
 from theory.papers.positional_attention.data_law import ANY, RANDOM_SETS, SetLaw
 
 MAX_DEGREE = 1001
-"""Degree p up to which binomial coefficients are numbers of double precision."""
+"""Largest degree p whose binomial coefficients fit double precision."""
 
 
 @refusing
@@ -21,34 +21,34 @@ class Parameters:
     Attributes
     ----------
     D : int
-        Patches.
+        Number of patches.
     C : int
         Patches in each set; divides D, 2 <= C < D.
     q : float
-        Chance that a patch of a random set carries a feature, in (0, 1].
+        Probability that a patch of a random set carries a feature, in (0, 1].
     p : int
         Odd degree of the activation, at least 3.
     nu : float
-        Linear part of the activation, positive.
+        Coefficient of the linear part of the activation, positive.
     beta : float
         Diagonal of A (sigma_A), never trained.
     d : int
-        Dimension of a patch; D by default.
+        Dimension of a patch; default D.
     sigma : float
-        Noise per coordinate; 1/sqrt(d) by default.
+        Standard deviation of the noise per coordinate; default 1/sqrt(d).
     omega : float
-        Spread of a random start.
+        Standard deviation of a random start.
     scale : float
         Factor in the exponent of the softmax, positive.
     alpha0 : float
-        alpha at the start; nu^(1/(p-1)) by default.
+        alpha at the start; default nu^(1/(p-1)).
     random_sets : str
-        ``"any"``, as Assumption 1 has them, or ``"mixed"``: none of them is all of one sign.
+        ``"any"``: the law of Assumption 1; ``"mixed"``: no random set has a single sign.
 
     Raises
     ------
     InvalidRequest
-        In one line that names parameter, value, what is allowed, the nearest valid.
+        In one line with the parameter, its value, the allowed ones, the nearest valid one.
     """
 
     D: whole(4) = 16  # type: ignore[valid-type]

@@ -1,4 +1,4 @@
-"""Partitions of the patches into sets: by name, and what no partition can be."""
+"""Partitions of the patches into sets: construction by name, and checks."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from theory.symmetry import Partition
 
 
 def named_partition(name: str, parameters: Parameters, generator: Generator) -> Partition:
-    """The partition of a name.
+    """Partition with a given name.
 
     `name`: ``"contiguous"``, ``"grid"`` (square blocks of a square grid) or ``"random"`` sets of C;
-    `generator`: of random sets. Raises InvalidRequest for another name, or a grid where D or C is
-    not a square.
+    `generator`: random numbers for random sets. Raises InvalidRequest for another name, or a grid
+    if D or C is not a square.
     """
     runs = Partition.contiguous([parameters.C] * parameters.L)
     side, block = isqrt(parameters.D), isqrt(parameters.C)
@@ -32,14 +32,13 @@ def named_partition(name: str, parameters: Parameters, generator: Generator) -> 
 
 
 def check_sets(parameters: Parameters, partition: Partition) -> None:
-    """Refuse a partition that the law of Assumption 1 cannot have.
+    """Raise InvalidRequest for a partition outside the law of Assumption 1.
 
-    Raises InvalidRequest if it is not one of D patches into at least two sets, not all single
-    patches.
+    It must divide D patches into at least two sets, one with at least two patches.
     """
     sizes = [members.size for members in partition.sets]
     if partition.size != parameters.D or len(sizes) < 2 or max(sizes) < 2:
-        allowed = f"{parameters.D} patches in two sets or more, one of two patches at least"
-        refuse("partition", sizes, "are not the sizes of such sets", allowed, "the default")
+        allowed = f"{parameters.D} patches in at least two sets, one with at least two patches"
+        refuse("partition", sizes, "are not sizes of such sets", allowed, "the default")
     if parameters.random_sets == MIXED and parameters.q == 1 and min(sizes) == 1:
         refuse("random_sets", MIXED, "leaves a set of one patch no value at q=1", ANY, ANY)

@@ -1,6 +1,6 @@
-"""Presentation and events that all problems of positional attention share.
+"""Presentation and events shared by all problems of positional attention.
 
-A presentation holds the letters, the panels and the phases of a run.
+A presentation has the letters, the panels and the phases of a run.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from theory.papers.positional_attention.notation import (
 )
 
 MEMORISED = "training error is zero: memorisation"
-"""Reason why alpha can rise although fresh samples are misclassified."""
+"""Reason for a rise of alpha although fresh samples are misclassified."""
 PRESENTATION = Presentation(
     title="Positional attention and patch association (Jelassi, Sander, Li 2022)",
     notation=NOTATION,
@@ -50,6 +50,6 @@ class PositionalProblem(Problem):
     rates = RATES
 
     def remarks(self, final: Mapping[str, float]) -> Mapping[str, str]:
-        """Where samples are fitted without error and fresh ones are not, alpha rises for that."""
+        """Remark on event_III if training error is zero and test error is not."""
         memorised = final.get("error") == 0 < final.get("test_error", 0.0)
         return {"event_III": MEMORISED} if memorised else {}

@@ -1,7 +1,7 @@
-r"""The idealised problem (P), reduced to three scalars.
+"""Idealised problem (P), reduced to three scalars.
 
-`ReducedPopulation` iterates the derived recursion on (alpha, gamma, rho); how the expectation over
-the random sets is taken is chosen here too, once, when it is made. Its oracle is
+`ReducedPopulation` iterates the derived recursion on (alpha, gamma, rho) with an expectation over
+the random sets chosen at construction. It is tested against
 `dynamics.papers.positional_attention.full.FullPopulation`.
 """
 
@@ -37,42 +37,41 @@ EXPECTATIONS = ("auto", "exact", "spectral", "sampled")
 SECONDS_PER_SUM, SECONDS_PER_TYPE = 1.4e-5, 2.8e-7
 """Seconds for a sum z of the spectral expectation, and for a type in it; fitted to 20 problems."""
 MOST_PATCHES = 2**14
-"""Patches whose law of sums takes some seconds; its time grows as their square."""
+"""Most patches; their law of sums takes some seconds, a time that grows as their square."""
 MOST_NUMBERS = 85_000_000
-"""Numbers of all tables together, 680 MB; a gradient takes up to a second."""
+"""Most numbers in all tables together, 680 MB; a gradient takes up to a second."""
 TABLES, SPREAD = 10, 33.0
-"""Tables of an expectation; sums that are no less likely than 1e-60, in roots of patches."""
+"""Number of tables of an expectation; number of sums above probability 1e-60 over sqrt(patches)."""
 LAYOUT = Layout(("alpha", "gamma", "rho"), ((), (), ()), groups=("v", "A", "A"))
 
 
 def derivation(parameters: Parameters | None = None) -> Page:
-    """The page of the derivation; with parameters, for their degree p and their law."""
+    """Page of the derivation; with parameters, for their degree p and their law."""
     from theory.papers.positional_attention.derivation import page
 
     return page() if parameters is None else page(parameters.p, parameters.random_sets)
 
 
 def formulas(parameters: Parameters | None = None) -> Mapping[str, sympy.Expr]:
-    """The formulas of observables; with parameters, for their degree p."""
+    """Formulas of observables; with parameters, for their degree p."""
     return recursion.observables(*(() if parameters is None else (parameters.p,)))
 
 
 class ReducedPopulation(PositionalProblem, ExpectedProblem):
-    """(P) on the symmetric manifold: gradient descent on (alpha, gamma, rho), exact.
+    """Idealised problem (P) on the symmetric manifold: exact descent on (alpha, gamma, rho).
 
-    `parameters`: Parameters; `expectation`: how the expectation over the random sets is taken:
-    ``"exact"`` sums all multisets of types; ``"spectral"`` is exact to a tolerance at any size;
-    ``"sampled"`` draws from the law; ``"auto"`` is the cheaper of exact and spectral, which hold
-    for a whole run; `tolerance`: of ``"spectral"`` and ``"auto"``, relative to the gross
-    contributions; `samples`, `seed`: of ``"sampled"``. Raises InvalidRequest for an unknown
-    expectation, or a size at which it cannot be taken.
+    `parameters`: Parameters; `expectation`: method for the random sets: ``"exact"`` sums all
+    multisets of types; ``"spectral"`` is exact to a tolerance at any size; ``"sampled"`` draws from
+    the law; ``"auto"`` takes the cheaper of exact and spectral; `tolerance`: error of
+    ``"spectral"`` and ``"auto"``, relative to the gross; `samples`, `seed`: number and seed of the
+    draws of ``"sampled"``. Raises InvalidRequest for an unknown expectation, or an unsuitable size.
 
     Notes
     -----
     The gradient is per entry: dR/dalpha, dR/dgamma / (D (C-1)), dR/drho / (D (D-C)).
 
-    The gross of a component counts every set's contribution with its absolute value. On the slow
-    manifold the net gradient of alpha is 1e-9 to 1e-15 of it, so nothing is measured by the net.
+    The gross of a component is the sum of absolute contributions of all sets. On the slow manifold
+    the net gradient of alpha is 1e-9 to 1e-15 of the gross, so errors are not measured by the net.
     """
 
     view = "reduced population"
@@ -97,20 +96,19 @@ class ReducedPopulation(PositionalProblem, ExpectedProblem):
 
     @property
     def initial_state(self) -> FloatArray:
-        """(alpha0, 0, 0), Parametrization 3.1, idealised case."""
+        """Start (alpha0, 0, 0), Parametrization 3.1, idealised case."""
         return np.array([self.parameters.alpha0, 0.0, 0.0])
 
     @property
     def multiplicities(self) -> FloatArray:
-        """Trained entries behind alpha, gamma and rho."""
+        """Number of trained entries for alpha, gamma and rho."""
         counts = file.sizes(self.parameters.D, self.parameters.C)
         return np.array([*counts.values()], dtype=float)
 
     def observables(self, state: ArrayLike) -> dict[str, float]:
         """Entries of S, G, alpha G, risk, errors, patch association, hidden polylogs at a state.
 
-        ``error_estimate`` is the largest error of a component of the gradient, relative to its
-        gross, as far as it is known.
+        ``error_estimate`` is the largest error of a gradient component, relative to its gross.
         """
         return record_of(self.observables_along(self.layout.flatten(state)[None, :]), 0)
 
@@ -130,23 +128,22 @@ class ReducedPopulation(PositionalProblem, ExpectedProblem):
         }
 
     def error_estimate(self, state: ArrayLike) -> dict[str, FloatArray]:
-        """Gradient and risk, and what is known of their error.
+        """Gradient and risk, with their estimated errors.
 
         `state`, shape (3,). Returns dict: ``value``, shape (4,): per-entry gradient, then risk;
-        ``gross``, the same with every set's contribution in absolute value; under the exact and the
-        spectral expectation an ``estimate`` of the error, under the sampled one a
-        ``standard_error``.
+        ``gross``: sum of absolute contributions of all sets; ``estimate`` of the error for the
+        exact and the spectral expectation, or ``standard_error`` for the sampled one.
         """
         return self.expectation.error_estimate(self.layout.flatten(state))
 
     def gradient_error(self, state: ArrayLike) -> FloatArray | None:
-        """Estimated error of the gradient at a state; None of a sampled one."""
+        """Estimated error of the gradient at a state; None for a sampled one."""
         error = self.error_estimate(state).get("estimate")
         return None if error is None else error[:3]
 
 
 def _check_size(parameters: Parameters) -> None:
-    """Refuse a size whose tables do not fit, or whose law of sums takes minutes."""
+    """Raise InvalidRequest for a size with too large tables or a slow law of sums."""
     patches, set_size = parameters.D, parameters.C
     kinds, sizes = (set_size + 1) * (set_size + 2) // 2, range(set_size, patches, set_size)
 
@@ -162,7 +159,7 @@ def derived_observables(
 ) -> dict[str, FloatArray]:
     """Entries of S, G, alpha G and the hidden polylogs of Lemma 4.3, shape (records,) each.
 
-    `states`, `slopes`, shape (records, 3): with gradients per entry.
+    `states`, `slopes`, shape (records, 3): states and their gradients per entry.
     """
     D, C, p, (alpha, gamma, rho) = parameters.D, parameters.C, parameters.p, states.T
     logits = parameters.scale * np.stack([np.full_like(gamma, parameters.beta), gamma, rho])
@@ -190,7 +187,7 @@ def _expectation(
     samples: int,
     seed: int,
 ) -> Expectation:
-    """The expectation of a name, good enough at a state."""
+    """Expectation with a given name; ``auto`` takes the cheapest that is valid at a state."""
     known_word("expectation", expectation, EXPECTATIONS)
     tolerance = real("tolerance", tolerance, at_least=1e-12, at_most=1e-2)
     samples = integer("samples", samples, at_least=2, at_most=10**8)
@@ -207,11 +204,11 @@ def _expectation(
 
 
 def _exact(parameters: Parameters) -> Expectation:
-    """The sum over all configurations; refused where there are too many."""
+    """Sum over all configurations; InvalidRequest for too many."""
     rows = configurations.enumeration(parameters.D, parameters.set_law)
     number, most = len(rows.probability), configurations.MAX_DEGREES
     if number * parameters.p > most:
-        problem = f"makes too many terms of {number:,} configurations"
+        problem = f"gives too many terms with {number:,} configurations"
         allowed = f"at most {most // number} under the exact expectation at this size"
         refuse("p", parameters.p, problem, allowed, "the spectral expectation")
     return weighted_sum.Exact(parameters, rows, {"expectation": "exact"})
@@ -226,9 +223,9 @@ def _spectral(parameters: Parameters, tolerance: float) -> SpectralSum:
 
 
 def _cheapest(parameters: Parameters, tolerance: float, state: FloatArray) -> Expectation:
-    """The sum over all configurations where it costs less, else the spectral expectation.
+    """Sum over all configurations if cheaper, else the spectral expectation.
 
-    Both hold for a whole run. Where the spectral one fails at the start, the sum if there is one.
+    If the spectral expectation fails at the start, the sum is used if it is possible.
     """
     costs = predicted_seconds(parameters)
     name, other = sorted(costs, key=costs.__getitem__)
@@ -238,9 +235,7 @@ def _cheapest(parameters: Parameters, tolerance: float, state: FloatArray) -> Ex
         if np.isfinite(costs["exact"]) and result.failure(state):
             name, other, result = other, name, None
     result = result or _exact(parameters)
-    why = (
-        f"{_milliseconds(costs[name])} a gradient predicted; {other} {_milliseconds(costs[other])}"
-    )
+    why = f"{_milliseconds(costs[name])} a gradient (predicted); {other} {_milliseconds(costs[other])}"
     result.settings = {**result.settings, "auto": why}
     return result
 
@@ -250,7 +245,7 @@ def _milliseconds(seconds: float) -> str:
 
 
 def predicted_seconds(parameters: Parameters) -> dict[str, float]:
-    """Predicted time of one gradient along a run, of the exact and of the spectral expectation."""
+    """Predicted seconds of one gradient by the exact and by the spectral expectation."""
     return {
         "exact": configurations.predicted_seconds(parameters),
         "spectral": _spectral_seconds(parameters),
@@ -258,7 +253,7 @@ def predicted_seconds(parameters: Parameters) -> dict[str, float]:
 
 
 def _spectral_seconds(parameters: Parameters) -> float:
-    """Time of one spectral gradient, from the number of sums within three standard deviations."""
+    """Seconds of one spectral gradient, from the number of sums within 3 standard deviations."""
     widest = 2.0 * (parameters.D - parameters.C)
     columns = min(6.0 * sqrt(0.5 * widest * parameters.q), widest) + 1.0
     kinds = (parameters.C + 1) * (parameters.C + 2) // 2

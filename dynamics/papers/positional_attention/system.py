@@ -1,4 +1,4 @@
-"""Positional attention and patch association as a system: its square, claims and default runs."""
+"""Positional attention and patch association as a system: its problems, claims, default runs."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from theory.papers.positional_attention.claims import CLAIMS
 from theory.papers.positional_attention.separability import criterion
 
 SHOWN = {"D": 9, "C": 3, "random_sets": "mixed"}
-"""The smallest of the sizes at which all three events were seen with sets of three patches."""
+"""Smallest tested size with all three events and sets of three patches."""
 REMARKS = {
-    "random_sets": "its law is the mixed one, a toy law in which no random set is all of one sign; "
+    "random_sets": "its law is the mixed one, a toy law: no random set has a single sign; "
     "the paper's law is --random_sets any"
 }
 
 
 def what_decides(parameters: Parameters) -> str:
-    """Whether any state classifies every sample under either law, where the criterion is below 1.
+    """Sentence on whether some state classifies every sample, for a criterion below 1.
 
     `parameters`: with mixed random sets.
     """
     number = criterion(parameters.set_law, parameters.L, parameters.p)
     return (
         f"(L-1)(1-1/C)^p = {number:.3f} < 1: in this toy law, without random sets of one sign, "
-        "some state classifies every sample; under the paper's law none does. Whether training "
-        f"gets there depends on q, nu and beta, here {parameters.q:g}, {parameters.nu:g} and "
+        "some state classifies every sample; under the paper's law no state does. Whether training "
+        f"reaches one depends on q, nu and beta, here {parameters.q:g}, {parameters.nu:g} and "
         f"{parameters.beta:g}"
     )
 

@@ -1,12 +1,12 @@
-"""The expectation as a weighted sum over configurations: all, or sampled ones.
+"""Expectation as a weighted sum over configurations: all, or sampled ones.
 
 The loss of one configuration is `reduced` of the model file `dynamics.models.positional_attention`.
-The sum over all of them is a reduced program (`dynamics.models.engine.reduced_risk`); sampled ones
-stay arrays of JAX, as a program of each draw would take longer than its run.
+The sum over all configurations is a reduced program (`dynamics.models.engine.reduced_risk`);
+sampled ones stay JAX arrays, since building a program for each draw takes longer than its run.
 
-A sampled sum is unbiased, with the standard errors that one sample shows. What is rare is missing
-from it: late in training the gradient is carried by configurations of probability below 1e-7, which
-a sample of any usual size does not contain, and its standard error cannot know of them.
+A sampled sum is unbiased, with standard errors estimated from the sample. Rare configurations are
+missing: late in training the gradient comes from configurations of probability below 1e-7, absent
+from a sample of usual size and from its standard error.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from dynamics.papers.positional_attention.parameters import Parameters
 
 TAIL = 5
-"""Draws in the outermost strata; whether a sum that is rare occurs at all is part of the error."""
+"""Draws in each outermost stratum, so that the error includes whether a rare sum occurs."""
 SCALARS = ("alpha", "gamma", "rho")
 COLUMNS: Columns = (
     *(("state", k) for k in range(len(SCALARS))),
@@ -53,14 +53,14 @@ COLUMNS: Columns = (
     ("observable_rate", "G"),
     ("observable", "association_margin"),
 )
-"""The order parameters: `ORDER_PARAMETERS`."""
+"""Order parameters, in the order of `ORDER_PARAMETERS`."""
 assert len(COLUMNS) == len(ORDER_PARAMETERS)
 BATCH = 1 << 13
 """Configurations whose terms are computed at a time."""
 ROUNDINGS = 8
-"""Roundings of a share, beside one for each degree, about."""
+"""Approximate number of roundings of a share, besides one for each degree."""
 PLACES = 4
-"""Leading binary digits of a number of samples that is compiled for."""
+"""Leading binary digits kept of a number of samples; padded sizes share compiled code."""
 
 
 def _start(
@@ -82,7 +82,7 @@ def _observables(
 
 @cache
 def _model() -> Model:
-    """The model whose entries are the scalars and whose samples are configurations."""
+    """Model with the scalars as entries and configurations as samples."""
     return Model(
         start=_start, law=lambda: (), loss=file.reduced, path=Path(file.__file__),
         observables=_observables, observe=file.reduced_observe,
@@ -92,7 +92,8 @@ def _model() -> Model:
 class WeightedSum(Expectation):
     """Base of the sums over configurations.
 
-    `parameters`: Parameters; `rows`: Configurations; `settings`: how the configurations were made.
+    `parameters`: Parameters; `rows`: weighted configurations; `settings`: settings of the
+    configurations.
     """
 
     def __init__(
@@ -105,28 +106,28 @@ class WeightedSum(Expectation):
 
     @property
     def source(self) -> str:
-        """The model file."""
+        """Text of the model file."""
         return Path(file.__file__).read_text(encoding="utf-8")
 
     @cached_property
     def traced(self) -> Program:
-        """The traced functions of the model file."""
+        """Traced functions of the model file."""
         return program_of(_model(), self._statics, tuple((name, ()) for name in SCALARS))
 
     @property
     def embedding(self) -> Embedding:
-        """Three entries, each a representative of its class."""
+        """Embedding of three entries, each a representative of its class."""
         three = np.arange(3), np.ones(3), np.zeros(3)
         return class_embedding(EntryClasses(*three, declared=self._entries))
 
     def data_of(self, rows: Configurations) -> Data:
-        """Configurations and weights, as the traced functions take them."""
+        """Configurations and weights as data of the traced functions."""
         data = on_device(data_of(Law(rows.probability, rows.counts), {}, self._reals))
         self.traced.check(data)
         return data
 
     def contributions(self, state: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Each configuration's part of per-entry gradient and risk, gross and rounding, (4, n)."""
+        """Parts of gradient (per entry) and risk by configuration, gross, rounding; (4, n) each."""
         samples = self.configurations.counts
         many = _padded(len(samples))
         whole = np.concatenate([samples, np.repeat(samples[-1:], many - len(samples), axis=0)])
@@ -138,7 +139,7 @@ class WeightedSum(Expectation):
 
 
 class Exact(WeightedSum):
-    """The sum over all configurations, as a reduced program."""
+    """Sum over all configurations, as a reduced program."""
 
     def __init__(
         self, parameters: Parameters, rows: Configurations, settings: Mapping[str, Any]
@@ -159,13 +160,13 @@ class Exact(WeightedSum):
         return float(self._rows(state[None, :])["risk"][0])
 
     def observe(self, states: FloatArray) -> tuple[FloatArray, dict[str, FloatArray]]:
-        """Gradients, risk and population error."""
+        """Gradients at states, and their risk and population error."""
         rows = self._rows(states)
         slopes = np.array([self.gradient(state) for state in states]).reshape(states.shape)
         return slopes, {name: rows[name] for name in ("risk", "error")}
 
     def error_estimate(self, state: FloatArray) -> dict[str, FloatArray]:
-        """Value, gross and an estimate of what rounding changes."""
+        """Value, gross and estimated rounding error."""
         _, gross, rounded = (
             part @ self.configurations.probability for part in self.contributions(state)
         )
@@ -174,10 +175,10 @@ class Exact(WeightedSum):
 
 
 class Sampled(WeightedSum):
-    """The mean over sampled configurations, with its standard error.
+    """Mean over sampled configurations, with its standard error.
 
-    `parameters`, `rows`, `settings`: as for `WeightedSum`; `samples`: draws that the configurations
-    were made from.
+    `parameters`, `rows`, `settings`: see `WeightedSum`; `samples`: number of draws behind the
+    configurations.
     """
 
     def __init__(
@@ -224,7 +225,7 @@ class Sampled(WeightedSum):
         return {"risk": found["risk"], "error": found["observables"]["error"]}
 
     def observe(self, states: FloatArray) -> tuple[FloatArray, dict[str, FloatArray]]:
-        """Gradients, risk, population error, and the largest standard error over gross."""
+        """Gradients at states; risk, population error, largest standard error over gross."""
         slopes = np.array([self.gradient(state) for state in states]).reshape(states.shape)
         known = [self.error_estimate(state) for state in states]
         ratios = [relative_error(each["standard_error"], each["gross"]) for each in known]
@@ -237,7 +238,7 @@ class Sampled(WeightedSum):
         return {"value": each @ weight, "gross": sizes @ weight, "standard_error": spread}
 
     def _standard_error(self, terms: FloatArray) -> FloatArray:
-        """From the variance within the strata: the sums Z, and the few samples of either tail."""
+        """Standard error from the variance within strata: the sums Z, with the tails merged."""
         totals = (self.configurations.counts @ np.array([1.0, -1.0])).sum(axis=1)
         strata = (totals - totals.min()).astype(np.int64)
         weight, samples = self.configurations.probability, float(self.samples)
@@ -257,18 +258,18 @@ class Sampled(WeightedSum):
 
 
 def _padded(many: int) -> int:
-    """A number of samples from which on, so that few are compiled for."""
+    """Number of samples rounded up to `PLACES` binary digits, so that few sizes are compiled."""
     unit = 1 << max(0, many.bit_length() - PLACES)
     return -(-many // unit) * unit
 
 
 @cache
 def _terms(D: int, C: int, p: int) -> Any:
-    r"""Parts of gradient and risk, their gross and their rounding; compiled on first call.
+    r"""Compiled parts of gradient and risk, their gross and their rounding.
 
-    Where the terms of the shares have errors of :math:`\epsilon` of them, F has one of
+    With relative errors :math:`\epsilon` of the terms of the shares, F has an error
     :math:`\delta`, and :math:`\varsigma = 1 / (1 + e^F)` one of at most
-    :math:`\varsigma (1 - \varsigma)(e^\delta - 1)`: much is lost where large terms cancel.
+    :math:`\varsigma (1 - \varsigma)(e^\delta - 1)`, which is large where large terms cancel.
     """
     xp, unit = namespace(), (ROUNDINGS + p) * float(np.finfo(float).eps)
 
@@ -281,12 +282,12 @@ def _terms(D: int, C: int, p: int) -> Any:
         margin, delta = h.sum(), unit * abs(h).sum()
         weight, loss = jax.nn.sigmoid(-margin), jax.nn.softplus(-margin)[None]
         shares = abs(slopes.sum(axis=0)).sum(axis=0)
-        # e^delta times what is small beside it, as one exponential.
+        # e^delta times a small sigma, as one exponential.
         large = xp.exp(xp.minimum(delta - abs(margin), 0.0))
         little, small = xp.expm1(xp.minimum(delta, 1.0)), delta < 1.0
         off = xp.where(small, weight * jax.nn.sigmoid(margin) * little, large)
         sizes = abs(slopes).sum(axis=(0, 1))
-        # A derivative of the softmax is a difference of its entries, which F has by alpha.
+        # A derivative of the softmax is a difference of its entries; those enter F through alpha.
         by_entries = reals["scale"] * abs(state[0]) * sizes[0]
         sizes = weight * (sizes + jax.numpy.array([0.0, 1.0, 1.0]) * by_entries)
         changed = off * abs(slopes.sum(axis=(0, 1))) + unit * sizes

@@ -1,1 +1,1 @@
-"""The shallow Vision Transformer: parameters, starts, samples and problems."""
+"""Shallow Vision Transformer: parameters, starts, samples and problems."""

@@ -1,4 +1,4 @@
-"""The empirical problem: N samples of noisy tokens, every entry of W_O, W_V, W_K, W_Q free."""
+"""Empirical problem: N samples of noisy tokens, every entry of W_O, W_V, W_K, W_Q free."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ def _sparsifier(value: object) -> str | None:
 @refusing
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT, kw_only=True)
 class TokenTraining(Training):
-    """How the empirical problem is trained, and what is done to its tokens.
+    """Options of training for the empirical problem, and of its tokens.
 
-    `start`: another seed, for the weights alone; or a symmetric start, as of `ReducedPopulation`;
-    `sparsify`: which tokens go first, of training and test samples (Remark 2). ``"random"``: any.
-    ``"irrelevant"``: those whose pattern does not affect the label, then those of the confusion
-    pattern, then those of the label's, each kind in random order. ``"noisiest"``: those farthest
-    from their pattern. The tokens that stay keep their order; `removed`: share of the tokens of
-    every sample that go: [removed L] of them; `noisy_share`: share of the tokens of every sample,
-    at random positions, whose noise is ``noisy_std``: the nearest whole number of tokens, halves
-    up, as of ``removed``; `noisy_std`: standard deviation per coordinate of their noise;
-    `test_samples`: fresh samples for test loss and test error.
+    `start`: another seed, for the weights alone; or ``"symmetric"``, see `ReducedPopulation`;
+    `sparsify`: order in which tokens of training and test samples are removed (Remark 2).
+    ``"random"``: random. ``"irrelevant"``: tokens of other patterns first, then of the confusion
+    pattern, then of the label's pattern, in random order each. ``"noisiest"``: tokens farthest from
+    their pattern first. The remaining tokens keep their order; `removed`: share of the L tokens of
+    every sample that are removed; `noisy_share`: share of the tokens of every sample, at random
+    positions, with noise ``noisy_std``; both shares are rounded to whole tokens, halves up;
+    `noisy_std`: standard deviation per coordinate of this noise; `test_samples`: number of fresh
+    samples for test loss and test error.
     """
 
     start: Annotated[int | str | None, BeforeValidator(checked_start)] = None
@@ -55,15 +55,15 @@ class TokenTraining(Training):
 class FullEmpirical(FullProblem):
     """W_O, W_V, W_K and W_Q trained, every entry, on N samples of noisy tokens.
 
-    A token is mu_pattern and Gaussian noise in every coordinate, of standard deviation c_0, or of
-    another one for the noisy ones. Every sample loses the same number of tokens, in training and in
-    test, so the network sees sequences of one length.
+    A token is mu_pattern plus Gaussian noise in every coordinate, with standard deviation c_0, or
+    ``noisy_std`` for noisy tokens. Every sample loses the same number of tokens, in training and in
+    test, so all sequences have one length.
 
-    `parameters`: Parameters; `samples`: N; `seed`: of the start, the samples, the test samples and
-    the mini-batches; see `sampling.streams`; `**training`: see `TokenTraining`: ``start``,
+    `parameters`: Parameters; `samples`: N; `seed`: seed of the start, the samples, the test samples
+    and the mini-batches; see `sampling.streams`; `**training`: see `TokenTraining`: ``start``,
     ``batch``, ``dtype``, ``sparsify``, ``removed``, ``noisy_share``, ``noisy_std``,
-    ``test_samples``. Raises InvalidRequest: in one line, for a number of samples or an option that
-    cannot be, and for a sparsifier that removes every token.
+    ``test_samples``. Raises InvalidRequest for an invalid number of samples or option, or if every
+    token is removed.
     """
 
     view = "full empirical"
@@ -71,8 +71,8 @@ class FullEmpirical(FullProblem):
         "start": "another seed, for the weights alone; or symmetric (without noise)",
         "batch": BATCH,
         "dtype": DTYPE,
-        "sparsify": "tokens that go first: random, irrelevant or noisiest (default: none)",
-        "removed": "share of the tokens that go (default 0)",
+        "sparsify": "tokens removed first: random, irrelevant or noisiest (default: none)",
+        "removed": "share of the tokens to remove (default 0)",
         "noisy_share": "share of tokens with other noise (default 0)",
         "noisy_std": "standard deviation of that noise (default 1)",
         "test_samples": "fresh samples of the test set (default 1000)",
@@ -106,16 +106,16 @@ class FullEmpirical(FullProblem):
 
 
 def remaining_length(parameters: Parameters, sparsify: str | None, removed: float) -> int:
-    """L', the tokens of a sample that stay.
+    """Number L' of tokens of a sample that remain.
 
-    `removed`: see `TokenTraining`. Raises InvalidRequest if none stays, or if some are to go and no
-    sparsifier says which.
+    `removed`: see `TokenTraining`. Raises InvalidRequest if no token remains, or if tokens are
+    removed without a sparsifier.
     """
     length = parameters.L
     gone = rounded(removed, length)
     if gone and sparsify is None:
         words = ", ".join(SPARSIFIERS)
-        problem = f"does not say which tokens go first, with removed={removed:g}"
+        problem = f"does not say which tokens to remove first, with removed={removed:g}"
         refuse("sparsify", None, problem, words, SPARSIFIERS[0])
     if gone >= length:
         most = (length - 1) / length
@@ -131,10 +131,10 @@ def remaining_tokens(
     distance: FloatArray,
     generator: Generator,
 ) -> IntArray:
-    """Positions of the tokens that stay, ascending, shape (N, L').
+    """Positions of the remaining tokens, ascending, shape (N, L').
 
-    `remaining`: L'; `kinds`, shape (N, L); `distance`, shape (N, L): of each token from its
-    pattern; `generator`: decides between tokens that are alike.
+    `remaining`: L'; `kinds`, shape (N, L); `distance`, shape (N, L): distance of each token from
+    its pattern; `generator`: breaks ties.
     """
     chance = generator.random(kinds.shape)
     first = {None: chance, "random": chance, "irrelevant": chance - kinds, "noisiest": -distance}
@@ -151,9 +151,9 @@ def noisy_tokens(
 ) -> Tokens:
     """Noisy tokens of samples of the data law, some of them removed.
 
-    `samples`: N; `training`: which tokens are noisy, and which go; `counts`, `tokens`: of the
-    counts, and of all else: positions, noise, which tokens are noisy and which go have streams of
-    their own, so that one of them changes no other.
+    `samples`: N; `training`: options for noisy and removed tokens; `counts`, `tokens`: random
+    numbers of the counts, and of the tokens: positions, noise, noisy tokens and removed tokens have
+    separate streams, so a change of one leaves the others equal.
     """
     left = remaining_length(parameters, training.sparsify, training.removed)
     data = sampling.count_vectors(parameters, samples, counts)

@@ -1,4 +1,4 @@
-"""Parameters of the system, validated on construction."""
+"""Parameters of the shallow Vision Transformer, validated on construction."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WORDS = {
 }
 """Allowed words of parameters."""
 ROUNDING = 1e-9
-"""Excess over 1 that a sum of decimal shares may have."""
+"""Largest excess over 1 of a sum of decimal shares."""
 
 
 @refusing
@@ -28,14 +28,14 @@ class Parameters:
     Attributes
     ----------
     M : int
-        Patterns: two that decide the label, the others not.
+        Number of patterns; two of them decide the label.
     L : int
-        Tokens of a sample.
+        Number of tokens of a sample.
     m : int
-        Neurons.
+        Number of neurons.
     alpha_star, alpha_confusion : float
         Shares of tokens with the pattern of the label, and with that of the other label; a sample
-        has n_star and n_confusion of them, rounded half up, more of the first.
+        has n_star and n_confusion of them, rounded half up, with n_star > n_confusion.
     sigma, delta : float
         Errors of the start: lengths of W_V mu_j - p_j, and of W_K mu_j - q_j and W_Q mu_j - r_j.
     xi : float
@@ -43,23 +43,23 @@ class Parameters:
     noise : float
         Standard deviation per coordinate of the noise of a token (c_0).
     data : str
-        The other tokens of a sample: ``"fixed"`` as even as possible, ``"fixed_disc"`` drawn
-        uniformly. ``"iid"``: every token drawn with the shares, ties being left out.
+        Law of the other tokens: ``"fixed"``: as even as possible; ``"fixed_disc"``: drawn
+        uniformly; ``"iid"``: every token drawn with the shares, without ties.
     output_weights : str
-        ``"shared"``: one sign a_i for each neuron, ``"per_position"``: one for each of its tokens.
+        ``"shared"``: one sign a_i for each neuron; ``"per_position"``: one for each of its tokens.
     margin : float
         gamma, positive: the loss of a sample is max(gamma - y F, 0), reported divided by gamma.
     loss : str
         ``"hinge"``, or ``"linear"``: -y F.
     frozen : str
-        What is not trained: ``"none"``, ``"attention"`` (W_K, W_Q) or ``"values"`` (W_V).
+        Untrained weights: ``"none"``, ``"attention"`` (W_K, W_Q) or ``"values"`` (W_V).
     d : int
-        Dimension of tokens, keys and values; at least M, by default 10, or M if that is more.
+        Dimension of tokens, keys and values, at least M; default the larger of 10 and M.
 
     Raises
     ------
     InvalidRequest
-        In one line that names parameter, value, what is allowed, the nearest valid.
+        In one line with the parameter, its value, the allowed ones, the nearest valid one.
     """
 
     M: whole(3) = 5  # type: ignore[valid-type]
@@ -87,7 +87,7 @@ class Parameters:
             refuse("d", self.d, f"has no room for M={self.M} patterns", allowed, self.M)
         if self.alpha_star + self.alpha_confusion > 1.0 + ROUNDING:
             near = round(1.0 - self.alpha_star, 9)
-            problem = f"and alpha_star={self.alpha_star:g} are together more than 1"
+            problem = f"and alpha_star={self.alpha_star:g} sum to more than 1"
             refuse("alpha_confusion", self.alpha_confusion, problem, f"0 to {near:g}", f"{near:g}")
         star, confusion = self.n_star, self.n_confusion
         if star <= confusion:
@@ -113,16 +113,16 @@ class Parameters:
 
     @property
     def n_star(self) -> int:
-        """Tokens of a sample with the pattern of its label."""
+        """Number of tokens of a sample with the pattern of its label."""
         return self.shares.n_star
 
     @property
     def n_confusion(self) -> int:
-        """Tokens of a sample with the pattern of the other label."""
+        """Number of tokens of a sample with the pattern of the other label."""
         return self.shares.n_confusion
 
     @property
     def output(self) -> str:
-        """The convention of the output weights, in words."""
+        """Convention of the output weights, in words."""
         shared = self.output_weights == "shared"
         return "one weight per neuron" + ("" if shared else " and position")

@@ -1,4 +1,4 @@
-"""How runs of the shallow Vision Transformer are shown: letters, panels, phases."""
+"""Presentation of runs of the shallow Vision Transformer: letters, panels, phases."""
 
 from __future__ import annotations
 

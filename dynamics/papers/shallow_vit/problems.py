@@ -1,16 +1,16 @@
 r"""Training of the shallow Vision Transformer, on patterns and on tokens.
 
-The loss is that of the model file `dynamics.models.shallow_vit`, with tokens in place of patterns
-where every weight is trained:
+The loss is that of the model file `dynamics.models.shallow_vit`, with tokens instead of patterns if
+every weight is trained:
 
 .. math:: \hat R = \sum_n p_n \max(\gamma - y^n F(X^n), 0).
 
-The gradient is that of :math:`\hat R`; what is reported as the risk is :math:`\hat R / \gamma`. The
-full problems know no reduction; with `ReducedPopulation` the noise-free one shares the start, the
-samples and what is read off a state, so their agreement is evidence for the reduction. A state is
-read by its projection, W_O and what W_V, W_K, W_Q do to the patterns.
+The gradient is that of :math:`\hat R`; the reported risk is :math:`\hat R / \gamma`. The full
+problems use no reduction. The noise-free one shares start, samples and observables with
+`ReducedPopulation`, so their agreement is evidence for the reduction. States are compared by W_O
+and by the products of W_V, W_K, W_Q with the patterns.
 
-Order parameters are those of all training samples, whatever the batch of a step.
+Order parameters use all training samples, also with mini-batches.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ from theory.papers.shallow_vit.notation import EVENTS, ORDER_PARAMETERS, RATES
 
 GROUPS = ("W_O", "W_V", "W_K", "W_Q")
 TEST_SAMPLES = 1000
-"""Samples of a test set that is drawn; that of ``data="fixed"`` without noise is the law."""
+"""Number of drawn test samples; the test set of noise-free ``data="fixed"`` is the law."""
 OBSERVED = ("loss_over_margin", *ORDER_PARAMETERS[1:])
-"""Order parameters as the model file calls them."""
+"""Names of the order parameters in the model file."""
 PLACES = 2
-"""Binary places of the numbers of vectors that are compiled for."""
+"""Leading binary digits kept of a number of vectors; padded sizes share compiled code."""
 ONE_BY_ONE = 64
-"""Samples whose attention is computed at a time."""
+"""Number of samples whose attention is computed at a time."""
 
 
 @cache
@@ -66,7 +66,7 @@ def _model() -> Model:
 
 @cache
 def _masses(program: Program) -> Any:
-    """(state, payload) -> attention to relevant and confusion keys, shape (S, n, 2); compiled."""
+    """Compiled function (state, payload) -> attention to relevant and confusion keys, (S, n, 2)."""
 
     def masses(flat: Any, payload: Any) -> Any:
         data, _ = payload
@@ -85,8 +85,8 @@ def _masses(program: Program) -> Any:
 class VitProblem(TracedProblem):
     """Base of the problems of the system.
 
-    `parameters`: Parameters; `start`: Start; `training`, `test`: training samples, and fresh ones;
-    `minibatches`: which samples each step is on.
+    `parameters`: Parameters; `start`: initial weights; `training`, `test`: training and test
+    samples; `minibatches`: samples of each step.
     """
 
     system = "shallow_vit"
@@ -121,10 +121,10 @@ class VitProblem(TracedProblem):
     @staticmethod
     @abstractmethod
     def _layout(parameters: Parameters) -> Layout:
-        """W_O, and the other weights on patterns or on tokens."""
+        """Layout of W_O and the other weights, on patterns or on tokens."""
 
     def _data(self, tokens: Tokens) -> Data:
-        """Samples as the loss takes them; padded, so that few numbers of them are compiled for."""
+        """Samples as data of the loss, padded so that few sizes are compiled."""
         many, length = tokens.patterns.shape
         unit = 1 << max(0, many.bit_length() - PLACES) if tokens.values is None else 1
         rows = np.minimum(np.arange(-(-many // unit) * unit), many - 1)
@@ -137,7 +137,7 @@ class VitProblem(TracedProblem):
 
     @cached_property
     def reader(self) -> Reader:
-        """Observables of a state on the patterns."""
+        """Reader of the observables of a state on the patterns."""
         tokens, many = self.tokens, np.arange(self.parameters.M)
         at = tokens.patterns[:, :, None] == many
         counts = (tokens.times[:, :, None] * at).sum(axis=1).astype(np.int64)
@@ -150,13 +150,13 @@ class VitProblem(TracedProblem):
         return self.layout.flatten(self.start.weights)
 
     def parts(self, states: FloatArray) -> tuple[FloatArray, ...]:
-        """W_O, V, K, Q of flat states, shape (..., n): what the weights do to the patterns."""
+        """W_O, and products V, K, Q of the other weights with the patterns, of states (..., n)."""
         hidden, *others = (self.layout.part(states, name) for name in self.layout.names)
         return hidden, *(part[..., : self.parameters.M] for part in others)
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """Fingerprint of a resumed run: settings, loss and random numbers."""
+        """Settings, and hashes of the loss and the random numbers, to check a resumed run."""
         arrays = [*jax.tree.leaves(self.payload[0]), self.initial_state]
         if self.minibatches is not None:
             arrays.append(np.array([self.minibatches.seed]))
@@ -168,9 +168,9 @@ class VitProblem(TracedProblem):
         return float(self.order_parameters(state)[0])
 
     def order_parameters(self, state: ArrayLike, gradient: FloatArray | None = None) -> FloatArray:
-        """Risk over the margin, active, error, relevant, of all training samples.
+        """Risk over the margin, active, error, relevant, over all training samples.
 
-        `state`, shape (n,); `gradient`, shape (n,): not needed: none of them is a rate.
+        `state`, shape (n,); `gradient`: ignored, since no order parameter is a rate.
         """
         flat = self.layout.flatten(state)
         return super().order_parameters(flat, np.zeros_like(flat))
@@ -182,12 +182,12 @@ class VitProblem(TracedProblem):
     def observables(self, state: ArrayLike) -> dict[str, float]:
         """Order parameters, errors on fresh samples, attention, scores, neurons at a state.
 
-        Attention is that of the training samples, gates and scores are those of the patterns; with
-        noise ``odds`` is how far it is from what is exact without. The last finite state of a run
-        that diverged may be too large for some of them.
+        Attention is on the training samples, gates and scores are on the patterns; with noise,
+        ``odds`` is the deviation from the identity that is exact without noise. Some may overflow
+        at the last finite state of a diverged run.
         """
         flat = self.layout.flatten(state)
-        function = self._functions.compiled_observables  # of this state alone, always
+        function = self._functions.compiled_observables  # one state a call: equal rounding
         fresh = self.evaluated(function, flat[None], payload=self._test)["observables"]
         masses = self.evaluated(self._masses, flat)[: len(self.tokens.labels)]
         order = dict(zip(self.order_names, self.order_parameters(flat), strict=True))
@@ -199,14 +199,15 @@ class VitProblem(TracedProblem):
 
 
 class NoiseFree(VitProblem):
-    """Base of the problems on tokens without noise: equal samples are one vector with a weight.
+    """Base of the problems on tokens without noise; equal samples are merged with their weights.
 
-    `parameters`: Parameters; `expectation`: ``"exact"``: the law itself; ``"sampled"``: N samples;
-    ``"auto"``: sampled where ``samples`` is not None, else exact; `samples`: N; `seed`: of every
-    random number; `start`: another seed for the weights alone; or the start of the seed, completed
-    to a set of neurons that the symmetries of the law map onto itself (`starts.symmetric_start`);
-    `batch`: samples of a mini-batch. Every epoch takes each sample once, in new batches; a size of
-    N or more is full batch. Raises InvalidRequest: in one line, for an option that cannot be.
+    `parameters`: Parameters; `expectation`: ``"exact"``: the law; ``"sampled"``: N samples;
+    ``"auto"``: sampled if ``samples`` is given, else exact; `samples`: N; `seed`: seed of all
+    random numbers; `start`: another seed for the weights alone; or ``"symmetric"``: the start of
+    the seed, completed to a set of neurons invariant under the symmetries of the law
+    (`starts.symmetric_start`); `batch`: number of samples of a mini-batch. Every epoch uses each
+    sample once, in new batches; N or more is full batch. Raises InvalidRequest for an invalid
+    option.
     """
 
     def __init__(
@@ -227,7 +228,7 @@ class NoiseFree(VitProblem):
         self.training = Training(batch=batch)
         if batch is not None and samples is None:
             refuse(
-                "batch", batch, "is of samples, and none are drawn", "left out, or with samples", 1
+                "batch", batch, "needs samples, but none are drawn", "left out, or with samples", 1
             )
         options = {"expectation": name, "start": start, "batch": self.training.batch}
         self.settings = sampling_settings(samples, seed, options) | (
@@ -243,15 +244,15 @@ class NoiseFree(VitProblem):
     @staticmethod
     @abstractmethod
     def _tokens(vectors: Vectors, parameters: Parameters, start: Start) -> Tokens:
-        """Count vectors as the weights of the problem take them."""
+        """Count vectors as tokens for the weights of the problem."""
 
     def _batches(self, first: int, last: int) -> NDArray[np.int64] | None:
-        """Vectors of the samples of each step, -1 where a batch has fewer."""
+        """Vectors of the samples of each step, padded with -1."""
         rows = super()._batches(first, last)
         return rows if rows is None else np.where(rows < 0, -1, self.vectors.member[rows])
 
     def weights_of(self, step: int | None) -> FloatArray:
-        """Weights of the vectors in a step, shape (S,); of all samples where it is None."""
+        """Weights of the vectors in a step, shape (S,); over all samples for None."""
         if step is None or self.minibatches is None:
             return self.vectors.weights
         (members,) = self.minibatches.members(step, step + 1)
@@ -260,11 +261,11 @@ class NoiseFree(VitProblem):
 
 
 class ReducedPopulation(NoiseFree):
-    """Gradient descent on patterns: exact where tokens have no noise.
+    """Gradient descent on patterns: exact for tokens without noise.
 
-    The state is W_O (m, d) and what the other weights do to the patterns, V = W_V mu, K = W_K mu
-    and Q = W_Q mu, each (d, M). The gradient by them is that by the weights, and what weights do
-    across the patterns never moves. Parameters are those of `NoiseFree`.
+    The state is W_O (m, d) and the products V = W_V mu, K = W_K mu, Q = W_Q mu of the other weights
+    with the patterns, each (d, M). Weights orthogonal to the patterns never move. Parameters are
+    those of `NoiseFree`.
     """
 
     view = "reduced population"
@@ -285,7 +286,7 @@ class ReducedPopulation(NoiseFree):
 
 
 class FullProblem(VitProblem):
-    """A problem with every weight, which can be laid beside the reduced one."""
+    """Base of the problems with every weight, comparable with the reduced problem."""
 
     @staticmethod
     def _layout(parameters: Parameters) -> Layout:
@@ -293,15 +294,15 @@ class FullProblem(VitProblem):
         return Layout(GROUPS, ((parameters.m, parameters.d), square, square, square), GROUPS)
 
     def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
-        """Full entries of reduced states, shape (records, ...)."""
+        """Products of the weights with the patterns, shape (records, ...), by reduced part."""
         return dict(zip(PARTS, self.parts(states), strict=True))
 
 
 class FullPopulation(FullProblem, NoiseFree):
     """Every weight trained, on tokens without noise, one sample for each distinct vector.
 
-    Parameters are those of `NoiseFree`; `ReducedPopulation` with the same ones has the same start
-    and the same samples.
+    Parameters are those of `NoiseFree`; equal ones give the start and the samples of
+    `ReducedPopulation`.
     """
 
     view = "full population"
@@ -312,7 +313,7 @@ class FullPopulation(FullProblem, NoiseFree):
 
 
 def checked_start(value: object) -> int | str | None:
-    """A seed of the weights alone, the word for a symmetric start, or None."""
+    """A seed of the weights alone, ``"symmetric"``, or None; InvalidRequest for other values."""
     if value is None or value == SYMMETRIC:
         return None if value is None else SYMMETRIC
     if isinstance(value, str):

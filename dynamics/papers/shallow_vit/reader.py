@@ -1,13 +1,12 @@
-r"""Observables of any problem of this system, from V, K, Q on the patterns.
+"""Observables common to all problems of this system, from V, K, Q on the patterns.
 
-The scores B = K^T Q and the responses H = W_O V say everything about noise-free samples. Gates and
-lucky neurons are those of the two samples of the ``fixed`` law, whatever the training samples are:
-``lucky_W`` counts the neurons with a > 0 that are open to query 1 of the positive one, ``lucky_U``
-those with a < 0 open to query 2 of the negative one, ``lucky_angle`` those within an angle sigma of
-p_1 (Definition 2). Where a neuron has a weight for every position the first two are not numbers.
-
-Attention to relevant tokens and ``odds`` are not functions of the scores: they are read off the
-attention that training computes for its own samples.
+The scores B = K^T Q and the responses H = W_O V determine noise-free samples. Gates and lucky
+neurons are those of the two samples of the ``fixed`` law, for any training samples: ``lucky_W``
+counts the neurons with a > 0 that are open to query 1 of the positive sample, ``lucky_U`` those
+with a < 0 open to query 2 of the negative one, ``lucky_angle`` those within an angle sigma of p_1
+(Definition 2). With output weights per position, ``lucky_W`` and ``lucky_U`` are NaN. Attention to
+relevant tokens and ``odds`` are not functions of the scores; they come from the attention that
+training computes on its samples.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ QUERIES = ("relevant", "confusion", "other")
 class Reader:
     """Observables of a state.
 
-    `a`, shape (m,) or (m, L): output weights; `p`, shape (d, M): the orthonormal p_j that V starts
-    near to; `counts`, shape (S, M): tokens of every pattern in the training samples; `labels`,
+    `a`, shape (m,) or (m, L): output weights; `p`, shape (d, M): the orthonormal p_j, near V at the
+    start; `counts`, shape (S, M): tokens of every pattern in the training samples; `labels`,
     `weights`, shape (S,).
     """
 
@@ -51,9 +50,9 @@ class Reader:
 
     @np.errstate(all="ignore")
     def read(self, parts: tuple[FloatArray, ...]) -> dict[str, float]:
-        """Scores and neurons at a state; not a number where a run has diverged.
+        """Scores and neurons at a state; NaN after divergence.
 
-        `parts`: of shapes (m, d) and (d, M).
+        `parts`: arrays of shapes (m, d), (d, M), (d, M), (d, M).
         """
         hidden, values, keys, queries = parts
         scores = keys.T @ queries
@@ -68,7 +67,7 @@ class Reader:
     def _neurons(
         self, hidden: FloatArray, values: FloatArray, both: FloatArray
     ) -> dict[str, float]:
-        """Lucky neurons, and distinct (sign, gates) among all."""
+        """Numbers of lucky neurons, and of distinct pairs (sign, gates) among all neurons."""
         inputs = hidden @ values @ both
         gates = np.concatenate([inputs[0], inputs[1]], axis=1) > 0
         found = {"lucky_W": np.nan, "lucky_U": np.nan}
@@ -99,7 +98,7 @@ class Reader:
 
     @cached_property
     def ratio(self) -> float:
-        """n_* / n_#; NaN without confusion tokens, or where their number varies."""
+        """Ratio n_* / n_#; NaN without confusion tokens, or for varying numbers."""
         positive = (self.labels > 0)[:, None]
         pairs = np.where(positive, self.counts[:, :2], self.counts[:, 1::-1])
         star, confusion = pairs[0]
@@ -109,15 +108,15 @@ class Reader:
 
     @np.errstate(all="ignore")
     def odds(self, masses: FloatArray, patterns: IntArray, weights: FloatArray) -> float:
-        """Largest relative change of the product of the odds, over query patterns.
+        """Largest relative error of the odds identity, over query patterns.
 
-        The mean log odds of relevant against confusion keys, over the queries of a pattern in the
-        positive samples, and that in the negative ones have the sum 2 log(n_* / n_#) where tokens
-        have no noise. Not a number where that says nothing: see `ratio`; or with one label alone.
+        Without noise, the mean log odds of relevant against confusion keys over the queries of a
+        pattern in the positive samples, plus the same in the negative samples, is 2 log(n_* / n_#).
+        NaN if `ratio` is NaN, or with one label alone.
 
         `masses`, shape (S, n, 2): attention of every query to all relevant and to all confusion
-        keys of its sample; `patterns`, shape (S, n): of the queries, from 0; `weights`, shape (S,
-        n): of the queries in a mean.
+        keys of its sample; `patterns`, shape (S, n): patterns of the queries, from 0; `weights`,
+        shape (S, n): weights of the queries in a mean.
         """
         if np.isnan(self.ratio):
             return float("nan")

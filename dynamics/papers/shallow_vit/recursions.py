@@ -1,16 +1,16 @@
-r"""Recursions of gradient descent beside a pattern run: inner products, and the symmetric collapse.
+r"""Recursions compared with a run on patterns: inner products, and the symmetric collapse.
 
 *Inner products*: :math:`H = W_O V`, :math:`B = K^\top Q`, :math:`G_V = V^\top V`,
 :math:`G_K = K^\top K`, :math:`G_Q = Q^\top Q` and :math:`J = W_O W_O^\top` close on themselves,
-with terms in :math:`\eta^2`: it is a recursion of gradient descent, of which no gradient exists.
-The step is the one that `theory.papers.shallow_vit.recursion.gram` derives. All that attention has
-are three M x M matrices; d has disappeared.
+with terms in :math:`\eta^2`: they follow a recursion of gradient descent that is not a gradient
+step. The step is derived by `theory.papers.shallow_vit.recursion.gram`. Attention enters through
+three M x M matrices, independent of d.
 
-*Symmetric collapse*: where the symmetries of `theory.papers.shallow_vit.symmetry` hold at the
-start (sigma = delta = 0, W_K = W_Q, equal non-discriminative counts, neurons in whole orbits:
+*Symmetric collapse*: if the symmetries of `theory.papers.shallow_vit.symmetry` hold at the start
+(sigma = delta = 0, W_K = W_Q, equal non-discriminative counts, neurons in whole orbits:
 ``start="symmetric"``), B has six distinct entries and :math:`G_K`, :math:`G_Q` five each, for ever.
-Their step is the one that `theory.papers.shallow_vit.recursion.collapse` derives, in the class
-means t of T; W_O and V go on beside them as neurons do.
+Their step is derived by `theory.papers.shallow_vit.recursion.collapse`, in the class means t of T;
+W_O and V are advanced neuron by neuron.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ MATRICES = ("H", "B", "G_V", "G_K", "G_Q", "J")
 
 
 class RecursionCheck(NamedTuple):
-    """A recursion laid beside a run on patterns.
+    """Deviations of a recursion from a run on patterns.
 
-    `deviations`: name -> largest absolute distance of an entry, at every step; shape (steps + 1,);
-    `values`: name -> the end of the recursion.
+    `deviations`: name -> largest absolute difference of an entry, at every step, shape (steps +
+    1,); `values`: name -> final value of the recursion.
     """
 
     deviations: Mapping[str, FloatArray]
@@ -54,17 +54,17 @@ class RecursionCheck(NamedTuple):
 
     @property
     def largest(self) -> FloatArray:
-        """The largest deviation at every step."""
+        """Largest deviation at every step."""
         return np.asarray(np.max([*self.deviations.values()], axis=0))
 
     @property
     def deviation(self) -> float:
-        """The largest of all."""
+        """Largest deviation of all."""
         return float(self.largest.max())
 
 
 def _inner_products(parts: tuple[FloatArray, ...]) -> dict[str, FloatArray]:
-    """The six matrices of W_O, V, K, Q."""
+    """The six matrices of inner products of W_O, V, K, Q."""
     hidden, values, keys, queries = parts
     return {
         "H": hidden @ values,
@@ -82,10 +82,10 @@ def _parts_of(problem: ReducedPopulation, state: FloatArray) -> tuple[FloatArray
 
 
 def gram(problem: ReducedPopulation, eta: float, steps: int) -> RecursionCheck:
-    """Advance the six matrices from the start of a problem, and the problem beside them.
+    """Advance the six matrices and the problem from its start, and compare them.
 
     `problem`: with all weights trained, or with attention frozen; `eta`: learning rate of all
-    weights. Raises InvalidRequest if the values are frozen: then V does not follow from inner
+    weights. Raises InvalidRequest if the values are frozen: V then does not follow from inner
     products.
     """
     if problem.parameters.frozen == "values":
@@ -107,7 +107,7 @@ def gram(problem: ReducedPopulation, eta: float, steps: int) -> RecursionCheck:
 def _stepping(
     problem: ReducedPopulation, state: FloatArray, eta: float, steps: int
 ) -> Iterator[tuple[FloatArray, int]]:
-    """The states of a run after every step, each with the number of the step that led there."""
+    """Yield the state of a run after every step, with the number of the step."""
     rates = np.full(state.size, eta)
     none = np.empty(0, dtype=np.int64), np.empty((0, state.size))
     rows = np.empty((1, len(problem.order_names)))
@@ -141,7 +141,7 @@ def _matrix_step() -> Callable[..., dict[str, FloatArray]]:
 
 
 def objection(problem: ReducedPopulation) -> str:
-    """Why the collapse does not hold, in one line; empty where it does."""
+    """Reason for which the collapse does not hold, in one line; "" if it holds."""
     vectors, start = problem.vectors, problem.start
     if not problem.autonomous:
         return "the symmetric collapse needs: all samples in every step; there are mini-batches"
@@ -152,11 +152,10 @@ def objection(problem: ReducedPopulation) -> str:
 
 
 def collapse(problem: ReducedPopulation, eta: float, steps: int) -> RecursionCheck:
-    """Advance the 16 scalars with W_O and V, and the problem beside them.
+    """Advance the 16 scalars, W_O, V and the problem, and compare them.
 
-    `eta`: learning rate of all weights. Returns RecursionCheck: of the scalars, of W_O and of V.
-    The distance of a scalar is the largest one of an entry of its class. Raises InvalidRequest with
-    the first condition that does not hold.
+    `eta`: learning rate of all weights. The deviation of a scalar is the largest one of the entries
+    of its class. Raises InvalidRequest with the first condition that does not hold.
     """
     why = objection(problem)
     if why:
@@ -186,7 +185,7 @@ def collapse(problem: ReducedPopulation, eta: float, steps: int) -> RecursionChe
 def _read(
     parts: tuple[FloatArray, ...], patterns: int
 ) -> tuple[dict[str, float], dict[str, FloatArray]]:
-    """The scalars of W_O, V, K, Q as means, and the entries that each stands for."""
+    """Scalars of W_O, V, K, Q as class means, and the entries of each class."""
     matrices, entries = _inner_products(parts), {}
     for name in scalars(patterns):
         code, pair = name.rsplit("_", 1)
@@ -195,14 +194,14 @@ def _read(
 
 
 def _scores(result: Mapping[str, float], patterns: int) -> FloatArray:
-    """B of the scalars, shape (M, M)."""
+    """B from the scalars, shape (M, M)."""
     classes, names = pairs(patterns)
     return np.asarray(np.array([result[f"B_{name}"] for name in names])[classes.labels])
 
 
 @cache
 def _pair_positions(patterns: int, pair: str, even: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns of a class; of unordered pairs where it is even."""
+    """Rows and columns of a class of pairs; of unordered pairs if `even`."""
     positions = pairs(patterns)[1][pair]
     if even and pair == "1k":
         positions = np.concatenate([positions, positions[:, ::-1]])
@@ -237,11 +236,11 @@ def slopes_of(
     problem: ReducedPopulation, responses: FloatArray, scores: FloatArray,
     step: int | None = None, scale: float = 1.0,
 ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
-    """E (m, M) and T (M, M), the derivatives of the loss by H and by B, as plain matrices.
+    """Derivatives E (m, M) and T (M, M) of the loss by H and by B.
 
-    `responses`, shape (m, M): H; `scores`, shape (M, M): B; `step`: whose batch it is of; None is
-    all samples; `scale`: factor of the output weights and of the margin, of another convention than
-    the problem's. Returns E, shape (m, M). Returns T, shape (M, M): 0 where attention is frozen.
+    `responses`, shape (m, M): H; `scores`, shape (M, M): B; `step`: step whose batch is used, None
+    for all samples; `scale`: factor of the output weights and of the margin, for a convention other
+    than the problem's. T is 0 if attention is frozen.
     """
     parameters, tokens = problem.parameters, problem.tokens
     a = scale * (problem.start.a if tokens.output is None else tokens.output)

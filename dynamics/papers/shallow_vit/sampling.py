@@ -1,23 +1,22 @@
 r"""Samples: counts of the patterns among the L tokens, labels, and noisy tokens.
 
-The pattern of the label is 1 (index 0) where y = +1 and 2 where y = -1; the other of the two is the
+The pattern of the label is 1 (index 0) for y = +1 and 2 for y = -1; the other of the two is the
 confusion pattern. A sample has counts c of the M patterns, of sum L (`Parameters`: ``data``):
 
-- ``fixed``: n_star, n_confusion, and the rest as even as possible, the first patterns having more;
+- ``fixed``: n_star, n_confusion, and the rest as even as possible, with more of the first patterns;
 - ``fixed_disc``: the rest multinomial, uniform over the M - 2 other patterns;
 - ``iid``: all counts multinomial; ties of patterns 1 and 2 are rejected, and the two are exchanged
   so that the pattern of the label has the majority.
 
-Labels alternate, beginning with +1: as many + as -, or one more where N is odd (one sample is of
-one class). Token l of a sample is :math:`\mu_{\mathrm{pattern}(l)}` and noise :math:`N(0, c_0^2)`
-in every coordinate.
+Labels alternate from +1: equally many + and -, or one more + for odd N. Token l of a sample is
+:math:`\mu_{\mathrm{pattern}(l)}` plus noise :math:`N(0, c_0^2)` in every coordinate.
 
-Without noise a sample is its counts and its label, so equal samples are one vector with a weight
-(`Vectors`). Where output weights are per position, the positions of the tokens matter too: every
-vector then has one order of its tokens, and samples are only merged where counts decide everything.
+Without noise a sample is its counts and its label, so equal samples become one vector with a weight
+(`Vectors`). With output weights per position, the positions of the tokens matter too: every vector
+then has one order of its tokens, and equal samples are not merged.
 
-Everything is drawn sample by sample: with one seed, more samples begin with the fewer ones. The
-`streams` of a seed are the same in every problem, so that problems share start and data.
+Everything is drawn sample by sample: with one seed, a larger N extends the samples of a smaller N.
+The `streams` of a seed are the same in every problem, so problems share start and data.
 """
 
 from __future__ import annotations
@@ -47,17 +46,17 @@ IntArray = NDArray[np.int64]
 RELEVANT, CONFUSION, OTHER = range(3)
 EXPECTATIONS = ("exact", "sampled", "auto")
 MOST_NUMBERS = 2**29
-"""Numbers of all samples: 4 GiB."""
+"""Most numbers in all samples: 4 GiB."""
 MOST_VECTORS = 20_000
-"""Count vectors of a law that are enumerated at most."""
+"""Most count vectors of an enumerated law."""
 
 
 class Streams(NamedTuple):
-    """Random draws of a seed, each from its own stream.
+    """Independent random streams of a seed.
 
-    `start`: weights; see `start`; `training`, `tokens`: counts of the training samples; positions
-    of their tokens and noise; `test`, `test_tokens`: the same of the test samples; `order`: order
-    of mini-batches.
+    `start`: weights; `training`, `tokens`: counts of the training samples; positions of their
+    tokens and noise; `test`, `test_tokens`: the same for the test samples; `order`: order of
+    mini-batches.
     """
 
     start: Generator
@@ -70,7 +69,7 @@ class Streams(NamedTuple):
 
 @dataclass(frozen=True)
 class Samples:
-    """Counts and labels.
+    """Counts and labels of samples.
 
     `counts`, shape (N, M); `labels`, shape (N,): +1 or -1.
     """
@@ -80,10 +79,10 @@ class Samples:
 
 
 def streams(seed: int | Generator, start: int | None = None) -> Streams:
-    """The streams of a seed, the weights from another one where ``start`` is not None.
+    """Random streams of a seed; with ``start``, the weights come from another seed.
 
-    `start`: another seed, for the weights alone. Raises InvalidRequest if either is not a whole
-    number from 0.
+    `start`: seed of the weights alone, or None. Raises InvalidRequest for a seed that is not a
+    nonnegative integer.
     """
     result = Streams(*random_stream(seed).spawn(6))
     if start is None:
@@ -99,7 +98,7 @@ def even(parameters: Parameters) -> IntArray:
 
 
 def arranged(counts: IntArray, labels: FloatArray) -> IntArray:
-    """Counts (relevant, confusion, others) as counts of the patterns 1, 2, others.
+    """Counts of the patterns 1, 2, others, from counts (relevant, confusion, others).
 
     `counts`, shape (N, M); `labels`, shape (N,): +1 or -1.
     """
@@ -109,7 +108,7 @@ def arranged(counts: IntArray, labels: FloatArray) -> IntArray:
 
 
 def count_vectors(parameters: Parameters, samples: int, generator: Generator) -> Samples:
-    """Samples of the data law.
+    """Draw samples of the data law.
 
     `samples`: N.
     """
@@ -124,7 +123,7 @@ def count_vectors(parameters: Parameters, samples: int, generator: Generator) ->
 
 
 def _without_ties(parameters: Parameters, samples: int, generator: Generator) -> IntArray:
-    """The first draws without a tie, the majority of patterns 1 and 2 first, shape (N, M)."""
+    """First draws without a tie, the larger count of patterns 1 and 2 first, shape (N, M)."""
     chances, parts, many = data_law.chances(parameters.shares), [], 0
     while many < samples:
         counts = generator.multinomial(parameters.L, chances, size=samples)
@@ -138,7 +137,7 @@ def _without_ties(parameters: Parameters, samples: int, generator: Generator) ->
 def patterns(counts: IntArray, generator: Generator) -> IntArray:
     """Pattern of every token, in a random order, shape (N, L).
 
-    `counts`, shape (N, M): all of one sum L.
+    `counts`, shape (N, M), all with sum L.
     """
     many, length = counts.shape[0], int(counts[0].sum())
     ordered = np.repeat(np.tile(np.arange(counts.shape[1]), many), counts.ravel())
@@ -147,7 +146,7 @@ def patterns(counts: IntArray, generator: Generator) -> IntArray:
 
 
 def kinds(sequences: IntArray, labels: FloatArray) -> IntArray:
-    """Of every token: 0 the pattern of the label, 1 the confusion pattern, 2 another.
+    """Kind of every token: 0 the pattern of the label, 1 the confusion pattern, 2 another.
 
     `sequences`, shape (N, L): patterns, from 0; `labels`, shape (N,).
     """
@@ -157,14 +156,14 @@ def kinds(sequences: IntArray, labels: FloatArray) -> IntArray:
 
 
 def expectation_of(expectation: str, samples: int | None) -> str:
-    """Name of the expectation, ``exact`` or ``sampled``.
+    """Resolve the expectation to ``exact`` or ``sampled``.
 
     `expectation`: one of `EXPECTATIONS`; `samples`: N; None for the law itself. Raises
-    InvalidRequest for another name, or where it does not go with the samples.
+    InvalidRequest for another name, or one that contradicts `samples`.
     """
     known_word("expectation", expectation, EXPECTATIONS)
     if expectation == "exact" and samples is not None:
-        refuse("samples", samples, "are drawn, and the expectation is exact", "left out", "sampled")
+        refuse("samples", samples, "are drawn, but the expectation is exact", "left out", "sampled")
     if expectation == "sampled" and samples is None:
         refuse("samples", samples, "is not given", "a whole number of at least 1", 100)
     return "exact" if samples is None else "sampled"
@@ -172,12 +171,12 @@ def expectation_of(expectation: str, samples: int | None) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Tokens:
-    """Samples as a network sees them: their distinct tokens.
+    """Samples as distinct tokens, the input of a network.
 
-    `values`, shape (N, n, d), or None: tokens; None where they are the patterns themselves;
-    `patterns`, shape (N, n): their patterns, from 0; `labels`, shape (N,): +1 or -1; `times`, shape
-    (N, n): how often each token occurs; `weights`, shape (N,): chances, of sum 1; `output`, shape
-    (N, n, m), or None: output weights where they are not the same in all samples.
+    `values`, shape (N, n, d): tokens, or None if they are the patterns; `patterns`, shape (N, n):
+    their patterns, from 0; `labels`, shape (N,): +1 or -1; `times`, shape (N, n): number of
+    occurrences of each token; `weights`, shape (N,): probabilities with sum 1; `output`, shape (N,
+    n, m): output weights, or None if equal in all samples.
     """
 
     values: FloatArray | None
@@ -189,11 +188,11 @@ class Tokens:
 
     @cached_property
     def kinds(self) -> IntArray:
-        """Of every token 0 relevant, 1 confusion, 2 another, shape (N, n)."""
+        """Kind of every token: 0 relevant, 1 confusion, 2 another; shape (N, n)."""
         return kinds(self.patterns, self.labels)
 
     def arrays(self) -> dict[str, FloatArray]:
-        """Part of the samples that the loss reads."""
+        """Arrays of the samples read by the loss, by name."""
         found = {"times": self.times, "y": self.labels}
         found |= {"is_relevant": 1.0 * (self.kinds == RELEVANT)}
         found |= {"is_confusion": 1.0 * (self.kinds == CONFUSION)}
@@ -203,11 +202,11 @@ class Tokens:
 
 @dataclass(frozen=True, eq=False)
 class Vectors:
-    """Distinct count vectors with their chances, and which of them every sample is.
+    """Distinct count vectors with their probabilities, and the vector of every sample.
 
-    `counts`, shape (S, M); `labels`, `weights`, shape (S,): +1 or -1; chances, of sum 1; `member`,
-    shape (N,): vector of every sample; empty where nothing was drawn; `sequences`, shape (S, L), or
-    None: pattern of every token, where positions matter.
+    `counts`, shape (S, M); `labels`, shape (S,): +1 or -1; `weights`, shape (S,): probabilities
+    with sum 1; `member`, shape (N,): vector of every sample; empty for the law; `sequences`, shape
+    (S, L): pattern of every token, or None if positions do not matter.
     """
 
     counts: IntArray
@@ -217,7 +216,7 @@ class Vectors:
     sequences: IntArray | None
 
     def on_patterns(self, a: FloatArray) -> Tokens:
-        """One token for each pattern; output weights are means over the positions of a pattern.
+        """Tokens with one entry for each pattern; output weights are means over its positions.
 
         `a`, shape (m,) or (m, L).
         """
@@ -229,7 +228,7 @@ class Vectors:
         return Tokens(None, patterns, self.labels, times, self.weights, output)
 
     def token_by_token(self, depth: int) -> Tokens:
-        """One token for each position, in order of the patterns where positions do not matter.
+        """Tokens with one entry for each position, sorted by pattern if positions do not matter.
 
         `depth`: d.
         """
@@ -241,18 +240,16 @@ class Vectors:
 
 
 def vectors(parameters: Parameters, samples: int | None, streams: Streams) -> Vectors:
-    """The vectors of the law, or of N samples.
+    """Count vectors of the law, or of N samples.
 
-    `samples`: N; None for the law itself. Raises InvalidRequest if the law has too many vectors,
-    with their number.
+    `samples`: N; None for the law itself. Raises InvalidRequest if the law has more than
+    `MOST_VECTORS`.
     """
     per_position = parameters.output_weights == "per_position"
     if samples is None:
         size = data_law.support_size(parameters.shares, parameters.data)
         if size > MOST_VECTORS:
-            problem = (
-                f"has {written(size)} count vectors, more than are enumerated ({MOST_VECTORS:,})"
-            )
+            problem = f"has {written(size)} count vectors, above the limit of {MOST_VECTORS:,}"
             refuse("data", parameters.data, problem, "fixed, or any with samples=N", "samples=1000")
         law = data_law.law(parameters.shares, parameters.data)
         counts, labels, weights = law.counts, law.labels.astype(np.float64), law.probability

@@ -1,4 +1,4 @@
-r"""Initial weights, those of Assumption 1 with patterns :math:`\mu_j = e_j`.
+r"""Initial weights of Assumption 1, with patterns :math:`\mu_j = e_j`.
 
 .. math:: W_V = O_V + E_V \mu^\top, \quad W_K = O_K + E_K \mu^\top, \quad
    W_Q = O_K + E_Q \mu^\top, \quad W_O \sim N(0, \xi^2)
@@ -7,8 +7,8 @@ O_V and O_K are Haar-orthogonal: :math:`p_j = O_V \mu_j`, and :math:`q_j = r_j =
 columns of the E are random directions of length sigma (E_V) or delta (E_K, E_Q). The output weights
 a are :math:`\pm 1/\sqrt m`, never trained.
 
-Every part comes from a stream of its own, so no parameter changes what another part draws, and more
-neurons begin with the fewer ones (up to the size of a).
+Every part has its own random stream: no parameter changes the draws of another part, and a larger m
+extends the neurons of a smaller m (up to the size of a).
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from dynamics.problem import FloatArray
 from dynamics.validation import check_cost, refuse
 
 MOST_IN_MATRIX, MOST_NUMBERS = 2**24, 2**29
-"""Numbers in a matrix of a start, of which an orthogonal one takes some seconds; in all weights."""
+"""Most numbers in a matrix (orthogonalized in some seconds); most numbers in all weights."""
 SYMMETRIC = "symmetric"
-"""A start that the symmetries of the law leave as it is."""
+"""Name of a start invariant under the symmetries of the law."""
 
 
 @dataclass(frozen=True)
 class Start:
-    """Weights before training.
+    """Initial weights.
 
-    `a`, shape (m,), or (m, L) where the output weights are per position; `W_O`, shape (m, d);
-    `W_V`, `W_K`, `W_Q`, shape (d, d); `p`, shape (d, M): the orthonormal p_j that V is near to.
+    `a`, shape (m,), or (m, L) for output weights per position; `W_O`, shape (m, d); `W_V`, `W_K`,
+    `W_Q`, shape (d, d); `p`, shape (d, M): the orthonormal p_j near V.
     """
 
     a: FloatArray
@@ -46,7 +46,7 @@ class Start:
     p: FloatArray
 
     def on_patterns(self, patterns: int) -> tuple[FloatArray, ...]:
-        """W_O, V, K, Q: the last three (d, M), what W_V, W_K, W_Q do to the M patterns."""
+        """W_O (m, d), and the products V, K, Q (d, M) of W_V, W_K, W_Q with the M patterns."""
         return self.W_O, *(part[:, :patterns] for part in (self.W_V, self.W_K, self.W_Q))
 
     @property
@@ -56,7 +56,7 @@ class Start:
 
 
 def orthogonal(depth: int, generator: Generator) -> FloatArray:
-    """A Haar-orthogonal matrix, shape (d, d).
+    """Random Haar-orthogonal matrix, shape (d, d).
 
     `depth`: d.
     """
@@ -65,13 +65,13 @@ def orthogonal(depth: int, generator: Generator) -> FloatArray:
 
 
 def directions(depth: int, many: int, generator: Generator) -> FloatArray:
-    """Columns of length 1, each in a random direction, shape (d, many)."""
+    """Random columns of length 1, shape (d, many)."""
     columns = generator.standard_normal((many, depth)).T
     return np.asarray(columns / np.linalg.norm(columns, axis=0))
 
 
 def random_start(parameters: Parameters, generator: Generator) -> Start:
-    """A random start."""
+    """Draw a random start."""
     many, depth, patterns = parameters.m, parameters.d, parameters.M
     for_a, for_v, for_k, for_errors, for_o = generator.spawn(5)
     shared = parameters.output_weights == "shared"
@@ -93,20 +93,21 @@ def random_start(parameters: Parameters, generator: Generator) -> Start:
 
 
 def symmetric_start(parameters: Parameters, generator: Generator) -> Start:
-    """A start that permutations of the non-discriminative patterns leave as it is.
+    """Draw a start invariant under the symmetries of the law.
 
-    And the exchange of patterns 1 and 2 with that of the signs a. Neurons of a random start are
-    completed to whole orbits; an element of the group turns a row of W_O as it permutes the p_j.
+    The symmetries are permutations of the non-discriminative patterns, and the exchange of patterns
+    1 and 2 with that of the signs a. Neurons of a random start are completed to whole orbits; a
+    group element transforms a row of W_O as it permutes the p_j.
 
     `parameters`: with sigma = delta = 0, shared output weights, and neurons in whole orbits. Raises
     InvalidRequest if the start cannot be symmetric.
     """
     for name in ("sigma", "delta"):
         if getattr(parameters, name) > 0:
-            refuse(name, getattr(parameters, name), "breaks a symmetric start", "0 there", 0)
+            refuse(name, getattr(parameters, name), "breaks a symmetric start", "0 for it", 0)
     if parameters.output_weights != "shared":
         weights = parameters.output_weights
-        refuse("output_weights", weights, "breaks a symmetric start", "shared there", "shared")
+        refuse("output_weights", weights, "breaks a symmetric start", "shared for it", "shared")
     order = 2 * factorial(parameters.M - 2)
     if parameters.m % order:
         near = order * max(1, round(parameters.m / order))
@@ -124,9 +125,9 @@ def symmetric_start(parameters: Parameters, generator: Generator) -> Start:
 
 
 def start_of(parameters: Parameters, generator: Generator, symmetric: bool) -> Start:
-    """A random start, or a symmetric one.
+    """Draw a random or a symmetric start.
 
-    Raises InvalidRequest if weights of these sizes do not fit.
+    Raises InvalidRequest if weights of these sizes exceed memory.
     """
     wide = 8 * (parameters.d + parameters.M)
     wide += parameters.L if parameters.output_weights == "per_position" else 0

@@ -1,4 +1,4 @@
-"""Shallow Vision Transformers with hinge loss as a system: its square, claims and default runs."""
+"""Shallow Vision Transformers with hinge loss as a system: problems, claims, default runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from theory.papers.shallow_vit.recursion import relevant_masses
 
 
 def page(parameters: Parameters | None = None) -> Page:
-    """The page of the derivation; with parameters, for their law, loss and frozen weights."""
+    """Page of the derivation; with parameters, for their law, loss and frozen weights."""
     from theory.papers.shallow_vit.derivation import page
 
     own = () if parameters is None else ("data", "loss", "frozen")

@@ -1,1 +1,1 @@
-"""Plain functions of positional attention that numba compiles."""
+"""Plain functions of positional attention, compiled by numba."""

@@ -1,4 +1,4 @@
-r"""Gradient, order parameters and risk of every entry of A over all configurations, plainly.
+r"""Gradient, order parameters and risk by every entry of A, summed over all configurations.
 
 With :math:`S = \mathrm{softmax}(s A)`, :math:`o_i = D \alpha \sum_j S_{ij} x_j` and
 :math:`F = \sum_i o_i^p + \nu o_i` of a configuration x of label +1 and probability P,
@@ -20,13 +20,13 @@ import numpy as np
 from dynamics.loops.kernels import kernels
 
 BLOCK = 512
-"""Configurations of one matrix product: OpenBLAS takes one thread for 2^18 products, D <= 22."""
+"""Configurations of one matrix product: OpenBLAS uses one thread up to 2^18 products, D <= 22."""
 TIE = 1e-13
-"""Part of the terms of F below which its sign is rounding, and counts as an error."""
+"""A margin F below this, relative to its terms, is rounding and counts as an error."""
 
 
 class MatrixData(NamedTuple):
-    """Read-only data of the kernels, next to the state."""
+    """Read-only arguments of the kernels besides the state."""
 
     values: np.ndarray  # x of every configuration, (N, D)
     chances: np.ndarray  # P of every configuration
@@ -78,7 +78,7 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
 
 
 def orbit_parameters(matrix, slope, attention, sets, scale, out):  # type: ignore[no-untyped-def]
-    """Orbit means of A, G, its rate and the association margin; entries 0 and 4 are left."""
+    """Orbit means of A, G, its rate and the association margin; out[0] and out[4] are not set."""
     size = attention.shape[0]
     same, other, count, own, rate = 0.0, 0.0, 0, 0.0, 0.0
     margin = np.inf

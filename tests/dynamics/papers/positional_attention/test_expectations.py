@@ -18,7 +18,7 @@ from dynamics.validation import InvalidRequest
 def test_the_cheapest_is_taken_and_said_why(system, settings, tolerance, chosen):
     problem = system.ReducedPopulation(system.Parameters(**settings), tolerance=tolerance)
     assert problem.settings["expectation"] == chosen
-    assert "a gradient predicted" in problem.settings["auto"]
+    assert "a gradient (predicted)" in problem.settings["auto"]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ WRONG = [
     ({"M": 2}, "M=2 is too small"),
     ({"alpha_star": 0.05}, "gives 3 of 50 tokens, no strict majority over the 3"),
     ({"alpha_star": 0.5, "alpha_confusion": 0.5}, "nearest: 0.5 with alpha_confusion=0"),
-    ({"alpha_star": 0.7, "alpha_confusion": 0.4}, "together more than 1; alpha_confusion can be"),
+    ({"alpha_star": 0.7, "alpha_confusion": 0.4}, "sum to more than 1; alpha_confusion can be"),
     ({"alpha_star": 0.97, "alpha_confusion": 0.03}, "to more than L=50 tokens"),
     ({"alpha_star": 1.2}, "alpha_star=1.2 is too large"),
     ({"margin": 0}, "margin=0 is too small"),
@@ -39,12 +39,12 @@ REFUSED = [
     ({}, {"samples": 0}, "samples=0 is too small"),
     ({}, {"start": "zero"}, "start='zero' is unknown"),
     ({}, {"start": "symmetric"}, "sigma=0.1 breaks a symmetric start"),
-    ({}, {"batch": 4}, "batch=4 is of samples, and none are drawn"),
+    ({}, {"batch": 4}, "batch=4 needs samples, but none are drawn"),
     ({}, {"expectation": "counts"}, "expectation='counts' is unknown"),
     (
         {},
         {"expectation": "exact", "samples": 8},
-        "samples=8 are drawn, and",
+        "samples=8 are drawn, but",
     ),
     ({}, {"expectation": "sampled"}, "samples=None is not given"),
 ]

@@ -64,7 +64,7 @@ def test_noise_has_its_spread_and_noisy_tokens_theirs():
     ("options", "word"),
     [
         ({"sparsify": "random", "removed": 1.0}, "removes every token of L=20"),
-        ({"removed": 0.2}, "which tokens go first"),
+        ({"removed": 0.2}, "which tokens to remove first"),
         ({"sparsify": "some", "removed": 0.2}, "irrelevant"),
         ({"sparsify": "random", "removed": -0.1}, "removed=-0.1"),
         ({"noisy_std": -1}, "noisy_std=-1"),
