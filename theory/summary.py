@@ -88,7 +88,7 @@ def _cut(text: str) -> str:
 
 
 def _text(value: Any) -> str:
-    """A value in one line."""
+    """Text of a value in one line."""
     if value is None:
         return ""
     if isinstance(value, np.ndarray):

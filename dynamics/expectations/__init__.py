@@ -51,7 +51,7 @@ class Expectation:
     def advance(
         self, state: FloatArray, updates: Updates, first: int, last: int, buffers: tuple[Any, ...]
     ) -> int:
-        """Steps first, ..., last - 1 in place; see `dynamics.loops.kernels.advance`."""
+        """Take steps first, ..., last - 1 in place; see `dynamics.loops.kernels.advance`."""
         return loops.advance(self.data, state, updates, (first, last), True, buffers)
 
     def error_estimate(self, state: FloatArray) -> dict[str, FloatArray]:

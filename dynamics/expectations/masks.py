@@ -39,7 +39,7 @@ RADII = 110
 FIRST, STEP = -3.7, 0.09
 """First node of the contour in tau, and the distance of two nodes."""
 MOVE = 2e-5
-"""Change of a score in the differences of a Hessian."""
+"""Step of a score in the central differences of a Hessian."""
 ROUNDING = 2.0**-52
 
 BLOCK_FIELDS = (

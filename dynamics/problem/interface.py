@@ -127,7 +127,7 @@ class Problem(ABC):
         """Observables at a state, by name."""
 
     def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
-        """`observables` of states, shape (records, n): name -> values, shape (records,)."""
+        """Observables of states, shape (records, n): name -> values, shape (records,)."""
         return columns_of([self.observables(state) for state in states])
 
     @abstractmethod
@@ -138,7 +138,7 @@ class Problem(ABC):
     def advance(
         self, state: FloatArray, updates: Updates, first: int, last: int, buffers: tuple[Any, ...]
     ) -> int:
-        """Steps first, ..., last - 1 in place; see `dynamics.loops.kernels.advance`."""
+        """Take steps first, ..., last - 1 in place; see `dynamics.loops.kernels.advance`."""
 
     def under(self, regime: Regime) -> Self:
         """Same problem for training under a rule of another regime.

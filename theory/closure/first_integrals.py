@@ -28,7 +28,7 @@ SCALES, TRIALS = (1.0, 0.3, 0.1), 4
 PLACES = tuple(map(sympy.Rational, ("1", "2", "1/3", "5/7")))
 """Trial values of both scalars; the first at which a ratio is finite and nonzero is used."""
 U, V = sympy.symbols("_u _v", positive=True)
-"""Absolute values of the two scalars."""
+"""Symbols of the absolute values of the two scalars."""
 
 Rates = Callable[[FloatArray], FloatArray]
 Pair = tuple[int, int]

@@ -32,4 +32,4 @@ class Regime:
 
 
 PLAIN = Regime()
-"""Gradient descent with one rate, and gradient flow."""
+"""Regime of gradient descent with one learning rate, and of gradient flow."""

@@ -40,7 +40,7 @@ MOST_WRITTEN = 5000
 """Most operations of a risk that is written out."""
 SHOWN_CLASSES = 6
 STEP, GRADIENT = "Gradient descent", "Gradient of an entry of each scalar"
-"""Headings."""
+"""Headings of the sections of a step and of a gradient."""
 Integrals = Sequence[tuple[sympy.Expr, float]]
 """First integrals of the flow, with their values at the start."""
 ByRule = Callable[[bool], Section] | None
@@ -296,7 +296,7 @@ def _step(made: Realization, name: str, count: int, eta: str) -> tuple[HandWritt
 
 
 def sample_text(sample: Any) -> str:
-    """A sample in one line, its numbers shortened."""
+    """Text of a sample in one line, with rounded numbers."""
     if isinstance(sample, Mapping):
         text = ", ".join(f"{name} {sample_text(part)}" for name, part in sample.items())
     elif isinstance(sample, tuple):

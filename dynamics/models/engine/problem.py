@@ -341,7 +341,7 @@ class ModelProblem(TracedProblem):
         return record_of(self.observables_along(self.layout.flatten(state)[None, :]), 0)
 
     def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
-        """`observables` of states, shape (records, n), in one compiled call."""
+        """Observables of states, shape (records, n), in one compiled call."""
         values = self.observed(states)
         columns = {"risk": values["risk"]} | values["observables"]
         full = "scalars" in values

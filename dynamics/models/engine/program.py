@@ -280,13 +280,13 @@ class Program:
 
 
 def traced_text(program: Any) -> str:
-    """A traced program as text without addresses, with hashes of its constant arrays."""
+    """Text of a traced program, without addresses, with hashes of its constant arrays."""
     text = re.sub("0x[0-9a-f]+", "", str(program.jaxpr))
     return text + "".join(array_hash(constant) for constant in program.consts)
 
 
 def array_hash(array: Any) -> str:
-    """A hash of shape, type and entries of an array."""
+    """Hash of the shape, dtype and entries of an array."""
     plain = np.ascontiguousarray(array)
     return hashlib.sha256(plain.tobytes() + str((plain.shape, plain.dtype)).encode()).hexdigest()
 

@@ -92,7 +92,7 @@ class ReducedPopulation(ModelProblem):
         return loops.hessian(self.loop_data, self.layout.flatten(state))
 
     def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
-        """`observables` of states, shape (records, n)."""
+        """Observables of states, shape (records, n)."""
         if self._compiled is None:
             return super().observables_along(states)
         columns = dict(zip(self._compiled.names, self._compiled.rows(states).T, strict=True))
@@ -102,7 +102,7 @@ class ReducedPopulation(ModelProblem):
     def advance(
         self, state: FloatArray, updates: Updates, first: int, last: int, buffers: tuple[Any, ...]
     ) -> int:
-        """Steps first, ..., last - 1 in place; see `dynamics.loops.kernels.advance`."""
+        """Take steps first, ..., last - 1 in place; see `dynamics.loops.kernels.advance`."""
         if self.loop_data is None:
             return super().advance(state, updates, first, last, buffers)
         return loops.advance(self.loop_data, state, updates, (first, last), True, buffers)
@@ -316,7 +316,7 @@ class FullEmpirical(FullModelProblem):
         return np.ones(self.layout.size, dtype=bool)
 
     def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
-        """`observables` of states, shape (records, n), including those on fresh samples."""
+        """Observables of states, shape (records, n), including those on fresh samples."""
         columns = super().observables_along(states)
         if self._fresh is None:
             return columns

@@ -101,7 +101,7 @@ class TracedProblem(Problem):
     def advance(
         self, state: FloatArray, updates: Updates, first: int, last: int, buffers: tuple[Any, ...]
     ) -> int:
-        """Steps first, ..., last - 1 in place; see `dynamics.loops.kernels.advance`."""
+        """Take steps first, ..., last - 1 in place; see `dynamics.loops.kernels.advance`."""
         batches = self._batches(first, last)
         loop = self._functions.loop
         return loop.advance(state, updates, (first, last), buffers, self.payload, batches)

@@ -108,7 +108,7 @@ class ReducedPopulation(ExpectedProblem):
         return record_of(self.observables_along(self.layout.flatten(state)[None, :]), 0)
 
     def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
-        """`observables` of states, shape (records, n): name -> values, shape (records,)."""
+        """Observables of states, shape (records, n): name -> values, shape (records,)."""
         records, rho0 = len(states), self.rho0
         slopes, mass, risk = *np.empty((2, *states.shape)), np.empty((records, 2))
         order, rows = np.empty((records, 9)), np.empty((records, len(self.rows.types), 2))

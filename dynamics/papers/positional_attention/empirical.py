@@ -246,11 +246,11 @@ class FullEmpirical(MatrixProblem, TracedProblem):
         return every
 
     def matrices(self, states: FloatArray) -> FloatArray:
-        """A of states of shape (records, n), shape (records, D, D)."""
+        """Matrices A of states of shape (records, n), shape (records, D, D)."""
         return self.layout.part(states, "A")
 
     def alphas(self, states: FloatArray) -> FloatArray:
-        """<v, w*> of each state."""
+        """Projections <v, w*> of states, shape (records,)."""
         return np.asarray(self.layout.part(states, "v") @ self.feature)
 
     def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:

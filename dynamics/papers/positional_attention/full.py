@@ -79,11 +79,11 @@ class FullPopulation(MatrixProblem, ExpectedProblem):
         return np.append(True, ~np.eye(self.parameters.D, dtype=bool))
 
     def matrices(self, states: FloatArray) -> FloatArray:
-        """A of states of shape (records, n), shape (records, D, D)."""
+        """Matrices A of states of shape (records, n), shape (records, D, D)."""
         return self.layout.part(states, "A")
 
     def alphas(self, states: FloatArray) -> FloatArray:
-        """Alpha, the first entry of each state."""
+        """Alpha of states of shape (records, n), shape (records,)."""
         return self.layout.part(states, "alpha")
 
     def fits(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:

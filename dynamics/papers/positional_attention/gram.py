@@ -89,6 +89,6 @@ class GramEmpirical(FullEmpirical):
         return np.concatenate([value, sqrt(parameters.beta / size) * noise.ravel()])
 
     def matrices(self, states: FloatArray) -> FloatArray:
-        """A = P^T P of states of shape (records, n), shape (records, D, D)."""
+        """Matrices A = P^T P of states of shape (records, n), shape (records, D, D)."""
         encodings = self.layout.part(states, "P")
         return np.asarray(encodings.swapaxes(-1, -2) @ encodings)

@@ -183,7 +183,7 @@ def hessian(state: FloatArray, law: Law, parameters: Parameters) -> FloatArray:
 
 
 def _derivatives(state: FloatArray, law: Law, parameters: Parameters) -> Any:
-    """Output of `_compiled` at a state."""
+    """Derivatives by rows at a state; see `_compiled`."""
     size = parameters.D
     parts = np.full((size, 1), state[0]), state[1:].reshape(size, size)
     arguments = np.concatenate(parts, axis=1), np.asarray(law[0], np.float64).T, np.asarray(law[1])

@@ -26,11 +26,11 @@ class MatrixProblem(PositionalProblem):
 
     @abstractmethod
     def matrices(self, states: FloatArray) -> FloatArray:
-        """A of states of shape (records, n), shape (records, D, D)."""
+        """Matrices A of states of shape (records, n), shape (records, D, D)."""
 
     @abstractmethod
     def alphas(self, states: FloatArray) -> FloatArray:
-        """<v, w*> of each state, shape (records,)."""
+        """Projections <v, w*> of states, shape (records,)."""
 
     @abstractmethod
     def fits(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -64,7 +64,7 @@ class MatrixProblem(PositionalProblem):
 
     @np.errstate(over="ignore", invalid="ignore")
     def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
-        """`observables` of states, shape (records, n): name -> values, shape (records,)."""
+        """Observables of states, shape (records, n): name -> values, shape (records,)."""
         still = np.zeros(states.shape[1])  # rates are not reported
         order = np.array([self.order_parameters(state, still) for state in states])
         alpha, gamma, rho, own = order.T[:4]

@@ -71,5 +71,5 @@ class Parameters:
 
     @property
     def set_law(self) -> SetLaw:
-        """Law of one random set."""
+        """Law of the numbers of patches at +1 and -1 in one random set."""
         return SetLaw(self.C, self.q, self.random_sets)

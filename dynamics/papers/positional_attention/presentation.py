@@ -41,7 +41,7 @@ PRESENTATION = Presentation(
 
 
 class PositionalProblem(Problem):
-    """Base of the problems of the system."""
+    """Base of the problems of positional attention."""
 
     system = "positional_attention"
     presentation = PRESENTATION

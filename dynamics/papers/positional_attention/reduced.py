@@ -113,7 +113,7 @@ class ReducedPopulation(PositionalProblem, ExpectedProblem):
         return record_of(self.observables_along(self.layout.flatten(state)[None, :]), 0)
 
     def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
-        """`observables` of states, shape (records, 3): name -> values, shape (records,)."""
+        """Observables of states, shape (records, 3): name -> values, shape (records,)."""
         states = np.ascontiguousarray(states)
         slopes, measured = self.expectation.observe(states)
         with np.errstate(all="ignore"):
@@ -235,7 +235,8 @@ def _cheapest(parameters: Parameters, tolerance: float, state: FloatArray) -> Ex
         if np.isfinite(costs["exact"]) and result.failure(state):
             name, other, result = other, name, None
     result = result or _exact(parameters)
-    why = f"{_milliseconds(costs[name])} a gradient (predicted); {other} {_milliseconds(costs[other])}"
+    predicted = f"{_milliseconds(costs[name])} a gradient (predicted)"
+    why = f"{predicted}; {other} {_milliseconds(costs[other])}"
     result.settings = {**result.settings, "auto": why}
     return result
 

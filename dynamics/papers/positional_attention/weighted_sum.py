@@ -211,7 +211,7 @@ class Sampled(WeightedSum):
     def advance(
         self, state: FloatArray, updates: Updates, first: int, last: int, buffers: tuple[Any, ...]
     ) -> int:
-        """Steps first, ..., last - 1 in place; see `dynamics.loops.kernels.advance`."""
+        """Take steps first, ..., last - 1 in place; see `dynamics.loops.kernels.advance`."""
         loop = self._functions.loop
         return loop.advance(state, updates, (first, last), buffers, self._payload)
 

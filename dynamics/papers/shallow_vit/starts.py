@@ -51,7 +51,7 @@ class Start:
 
     @property
     def weights(self) -> tuple[FloatArray, ...]:
-        """W_O, W_V, W_K, W_Q."""
+        """Trained weights W_O, W_V, W_K, W_Q."""
         return self.W_O, self.W_V, self.W_K, self.W_Q
 
 

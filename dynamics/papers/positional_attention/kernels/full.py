@@ -37,7 +37,7 @@ class MatrixData(NamedTuple):
 
 
 def attention_of(matrix, scale):  # type: ignore[no-untyped-def]
-    """S, the softmax of the rows of scale * A."""
+    """Attention S: softmax of the rows of scale * A."""
     attention = np.empty_like(matrix)
     for i in range(matrix.shape[0]):
         top = np.max(scale * matrix[i])
