@@ -1,10 +1,9 @@
-"""Descriptions of systems, put together from the sources that define them.
+"""Descriptions of systems, generated from the sources that define them.
 
-The law, the network and the step come from the derivation (`theory.page.Page.model`); letters and
-meanings from the notation table; defaults and limits from ``Parameters``, its types and its
-docstring; events from their rules; observables from the problem that reports them, their formulas
-from the derivation; claims from the paper's list. Of a model file they come from its functions and
-its docstring (`dynamics.description.model_file`). Nothing is typed here.
+Law, network and step come from the derivation (`theory.page.Page.model`); letters and meanings from
+the notation table; defaults and limits from ``Parameters``; events from their rules; observables
+from the problem that reports them; claims from the paper's list. For a model file they come from
+its functions and its docstring (`dynamics.description.model_file`).
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ ATTRIBUTE = re.compile(r"^(\w[\w, ]*) : .*\n((?:[ \t]+.*\n?|\n)*)", re.MULTILINE
 """A row of the Attributes section of a docstring: names, and the indented text below."""
 ATTRIBUTES = re.compile(r"Attributes\s*-+\n(.*?)(?:\n\s*Raises\s*-+|\Z)", re.DOTALL)
 MOST_RATES = 6
-"""Rates that have a row each."""
+"""Most rates that are listed in separate rows."""
 
 
 def describe(
@@ -49,9 +48,9 @@ def describe(
 ) -> Description:
     """Describe a system: model, symbols, observables, events, claims.
 
-    `parameters`: constants of the description; the defaults of the system without them; `rule`,
-    `by_array`: update rule of training, and whether it has stages. Raises InvalidRequest for
-    parameters of another system, and for whatever is wrong with a model file.
+    `parameters`: constants, by default those of the system; `rule`, `by_array`: update rule, and
+    whether training has stages. Raises InvalidRequest for parameters of another system, or an
+    invalid model file.
     """
     if parameters is not None:
         check_parameters(parameters, system.Parameters, system.name)
@@ -91,7 +90,7 @@ def describe(
 
 
 def _constants(system: Any, notation: Notation) -> Iterator[Symbol]:
-    """The fields of ``Parameters``: meaning, default, and what they can be."""
+    """Fields of ``Parameters``: meaning, default, and allowed values."""
     allowed, remarks = allowed_values(system.Parameters), _remarks(system.Parameters)
     default = system.Parameters()
     limits = getattr(system.model, "limits", None) or ()
@@ -107,7 +106,7 @@ def _constants(system: Any, notation: Notation) -> Iterator[Symbol]:
 
 
 def _value(value: Any) -> str:
-    """A default as it is typed on the command line."""
+    """A default value as typed on the command line."""
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, tuple):
@@ -116,9 +115,9 @@ def _value(value: Any) -> str:
 
 
 def _remarks(parameters: type) -> dict[str, str]:
-    """Name of a field of ``Parameters`` -> its docstring after the first semicolon.
+    """Field of ``Parameters`` -> its docstring after the first semicolon.
 
-    Limits on several fields together, and defaults that follow from others, are written there.
+    That part states joint limits of several fields, and defaults that depend on others.
     """
     section = ATTRIBUTES.search(parameters.__doc__ or "")
     result: dict[str, str] = {}
@@ -134,7 +133,7 @@ def _remarks(parameters: type) -> dict[str, str]:
 
 
 def _reported(problem: Any) -> tuple[str, ...]:
-    """Observables that the reduced problem reports beside its state and rates."""
+    """Observables that the reduced problem reports in addition to its state and rates."""
     names = problem.observables(problem.initial_state)
     return tuple(
         name for name in names if name not in problem.state_names and not name.startswith("d_")
@@ -144,7 +143,7 @@ def _reported(problem: Any) -> tuple[str, ...]:
 def _letters(
     problem: Any, reported: tuple[str, ...], constants: tuple[Symbol, ...]
 ) -> Iterator[Symbol]:
-    """The rows of the notation table that are neither constants nor observables."""
+    """Rows of the notation table that are neither constants nor observables."""
     table = problem.presentation.notation
     listed = {*reported, *(symbol.name for symbol in constants)}
     rates = [name for name in table if name.startswith("d_")]
@@ -159,7 +158,7 @@ def _letters(
 
 
 def _formulas(system: Any, parameters: Any, page: Page, notation: Notation) -> Mapping[str, str]:
-    """Observable -> its formula, where the model or the derivation has one."""
+    """Observable -> formula, if the model or the derivation has one."""
     rows = [row for section in page.sections for row in section.equations]
     defined = {page.formula(left): page.formula(right) for left, right, *_ in reversed(rows)}
     formulas = {
@@ -171,7 +170,7 @@ def _formulas(system: Any, parameters: Any, page: Page, notation: Notation) -> M
 
 
 def _event(rule: EventRule, page: Page) -> Definition:
-    """An event in words and as a formula."""
+    """Definition of an event, in words and as a formula."""
     words = f"{rule.meaning}; {sought(rule)}"
     if isinstance(rule, Crossing) and rule.guard.free_symbols:
         sign = ">" if rule.guard_strict else r"\geq"

@@ -1,8 +1,8 @@
 """Symbols, observables and events of a model file.
 
 A symbol without a field in the docstring (`theory.documentation`) is explained by the code: a
-constant by the functions that take it, a scalar by the entries that it stands for, an observable by
-the line of Python that computes it.
+constant by the functions that use it, a scalar by the entries it represents, an observable by the
+line of Python that computes it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _, ARRAY, SCALAR, OTHER = KINDS
 LISTED = 24
-"""Scalars up to which each has a row; of more, those of one array that have no names share one."""
+"""Most scalars with a row each; beyond, unnamed scalars of one array share a row."""
 OUTSIDE = r"\mathrm{outside}"
 LETTERS = (
     Symbol("eta", r"\eta", OTHER, "learning rate"),
@@ -33,11 +33,11 @@ LETTERS = (
     RATE,
     Symbol("outside", OUTSIDE, OTHER, "largest distance of a full run from the closed space"),
 )
-"""Symbols that every model file has."""
+"""Symbols common to all model files."""
 
 
 def symbols(model: Model, problem: Any) -> Iterator[Symbol]:
-    """Trained arrays, arrays that are not trained, scalars, and entries with names that never move.
+    """Symbols of trained arrays, untrained arrays, scalars, and named entries that never move.
 
     `problem`: of the model.
     """
@@ -59,14 +59,14 @@ def symbols(model: Model, problem: Any) -> Iterator[Symbol]:
     yield from _scalars(model, problem)
     for name, entry in realization.named_entries().items():
         if moving[entry] < 0:
-            what = f"stands for {realization.entry_name(entry)}, which never moves"
+            what = f"value of entry {realization.entry_name(entry)}, which never moves"
             words = "; ".join(filter(None, [documented.meaning(name), what]))
             yield Symbol(name, latex_of(name), OTHER, words)
     yield from LETTERS
 
 
 def _scalars(model: Model, problem: Any) -> Iterator[Symbol]:
-    """The scalars; unnamed ones of one array in a row where there are many."""
+    """Symbols of the scalars; many unnamed scalars of one array share a row."""
     closure, realization = problem.closure, problem.realization
     named = set(model.table("names", realization.constants))
     listed = closure.scalars <= LISTED
@@ -82,14 +82,14 @@ def _scalars(model: Model, problem: Any) -> Iterator[Symbol]:
     for array, names in groups.items():
         some = f"{names[0]}, ..., {names[-1]}" if len(names) > 1 else names[0]
         letters = rf"{latex_of(names[0])}, \dots, {latex_of(names[-1])}"
-        words = f"{len(names)} scalars, named by the entries of {array} that they are the first of"
+        words = f"{len(names)} scalars, each named by its first entry in {array}"
         yield Symbol(some, letters, SCALAR, words)
 
 
 def _stands_for(entry: str, count: int) -> str:
     if count == 1:
-        return f"stands for {entry}"
-    return f"stands for {entry} and {count - 1} equal entr{'y' if count == 2 else 'ies'}"
+        return f"value of entry {entry}"
+    return f"common value of {entry} and {count - 1} equal entr{'y' if count == 2 else 'ies'}"
 
 
 def _shape(shape: tuple[int, ...]) -> str:
@@ -97,7 +97,7 @@ def _shape(shape: tuple[int, ...]) -> str:
 
 
 def observables(model: Model, problem: Any) -> Iterator[Definition]:
-    """Observables of the model, with the Python that computes them.
+    """Definitions of the model's observables, with the Python that computes them.
 
     `problem`: of the model.
     """
@@ -120,7 +120,7 @@ def observables(model: Model, problem: Any) -> Iterator[Definition]:
 
 
 def events(model: Model, rules: Sequence[EventRule]) -> Iterator[Definition]:
-    """The events, each by the rule of the file."""
+    """Definitions of the events, each with its rule in the file."""
     for rule in rules:
         meaning = model.documented.meaning(rule.name)
         words = f"{meaning}; {sought(rule)}" if meaning else sought(rule)
@@ -128,9 +128,9 @@ def events(model: Model, rules: Sequence[EventRule]) -> Iterator[Definition]:
 
 
 def returned(function: Callable[..., Any]) -> dict[str, str]:
-    """Key of the dict that a function returns -> its Python; of another form, the whole under "".
+    """Key of the dict that a function returns -> its Python source; other returns have the key "".
 
-    `function`: its source is read; without it nothing is returned.
+    `function`: empty result if its source is missing.
 
     Examples
     --------

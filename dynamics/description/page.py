@@ -1,7 +1,7 @@
 """Description of a system as a page: its model, symbols, events, observables and claims.
 
-A `Description` is made by `dynamics.description.describe` and written as text, Markdown, LaTeX,
-HTML or plain values. Formulas are LaTeX, names are those of the code.
+A `Description` is created by `dynamics.description.describe` and exported as text, Markdown, LaTeX,
+HTML or plain values. Formulas are LaTeX; names are those of the code.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ if TYPE_CHECKING:
     from theory.page import Page
 
 WIDTH = 100
-"""Columns of the text."""
+"""Largest width of the text form, in columns."""
 LONGEST_NAME = 26
-"""Columns of a name beside which its meaning begins."""
+"""Longest name, in columns, whose meaning starts on the same line."""
 KINDS = ("Constants", "Trained arrays", "Scalars of the reduction", "Other letters")
 """Kinds of symbols, in the order of the page."""
 SPECIAL = {ord(sign): "\\" + sign for sign in "&%#_{}"}
 SPECIAL |= str.maketrans({"^": r"\^{}", "~": r"\~{}", "\\": r"\textbackslash{}"})
-"""Sign -> how LaTeX writes it."""
+"""Special character -> its LaTeX."""
 
 
 @dataclass(frozen=True)
 class Symbol:
-    """A letter of a model.
+    """A symbol of a model.
 
     Attributes
     ----------
     name, latex : str
-        Code name, and the letter.
+        Name in the code, and LaTeX symbol.
     kind : str
         One of `KINDS`.
     meaning : str
         One line.
     default, allowed : str
-        Of a constant: its default, and the values that it can have.
+        Default and allowed values of a constant.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Symbol:
 
     @property
     def details(self) -> list[str]:
-        """Meaning, default and limits, those that it has."""
+        """Meaning, default and limits, without empty ones."""
         default = f"default {self.default}" if self.default else ""
         return [part for part in (self.meaning, default, self.allowed) if part]
 
@@ -70,15 +70,15 @@ class Definition:
     Attributes
     ----------
     name, latex : str
-        Code name, and the letter; no letter of an event.
+        Name in the code, and LaTeX symbol; an event has no symbol.
     words : str
-        What it is; of an event also how it is sought.
+        Meaning; for an event also how it is detected.
     formula : str
-        LaTeX; "" where there is none.
+        LaTeX; "" if missing.
     code : str
-        Its Python, where a model file computes it.
+        Python source, if a model file computes it.
     note : str
-        What a reader should know beside.
+        Additional remark.
     """
 
     name: str
@@ -91,7 +91,7 @@ class Definition:
 
 @dataclass(frozen=True)
 class Statement:
-    """A claim: where it stands, its words, and what it assumes, formulas between dollar signs."""
+    """A claim: its source, its words and its assumptions, with formulas between dollar signs."""
 
     source: str
     words: str
@@ -105,16 +105,16 @@ class Description:
     Attributes
     ----------
     name, title, source : str
-        Code name, title, and the paper.
+        Name in the code, title, and paper.
     prose : str
-        What the docstring of a model file says, Markdown; "" of other systems.
+        Text of a model file's docstring, Markdown; "" for built-in systems.
     page : Page
         The law, the network, the risk and the step, in about five equations.
     symbols : tuple of Symbol
     observables, events : tuple of Definition
     claims : tuple of Statement
     stability : str
-        Until when the scalars are stable, where it was measured.
+        Time up to which the scalars are stable, if measured.
 
     Examples
     --------
@@ -161,7 +161,7 @@ class Description:
         return tuple(symbol for symbol in self.symbols if symbol.kind == kind)
 
     def as_text(self) -> str:
-        """Plain text without LaTeX, at most `WIDTH` columns where words allow it."""
+        """Plain text without LaTeX, wrapped at `WIDTH` columns."""
         lines = [self.title, "=" * len(self.title), ""]
         for paragraph in plain_text(self.prose).split("\n\n"):
             lines += [*textwrap.wrap(paragraph, WIDTH), ""] if paragraph else []
@@ -190,7 +190,7 @@ class Description:
         Parameters
         ----------
         level : int
-            Of the headings below the title.
+            Level of the headings below the title.
         """
         head = "#" * level
         parts = [f"{head[1:]} {self.title}"] if level > 1 else []
@@ -211,12 +211,12 @@ class Description:
         return "\n\n".join(parts) + "\n"
 
     def as_latex(self, standalone: bool = False) -> str:
-        """LaTeX that can be pasted into a paper.
+        """LaTeX for inclusion in a paper.
 
         Parameters
         ----------
         standalone : bool
-            A whole document, which needs amsmath, amssymb and geometry.
+            Whether to write a whole document; it needs amsmath, amssymb and geometry.
         """
         from theory.page import PREAMBLE
 
@@ -245,7 +245,7 @@ class Description:
         return "\n".join(lines)
 
     def document(self) -> dict[str, Any]:
-        """Plain values, as JSON has them."""
+        """JSON-ready values."""
         sections = [
             {
                 "heading": section.heading,
@@ -272,7 +272,7 @@ class Description:
 
 
 def sought(rule: EventRule) -> str:
-    """How an event is detected along a run, in words."""
+    """How an event is detected along a run, as text."""
     since = f", sought from `{rule.after}` on" if rule.after else ""
     if isinstance(rule, RisesAgain):
         return (
@@ -285,20 +285,20 @@ def sought(rule: EventRule) -> str:
 
 
 def _headed(name: str, latex: str) -> str:
-    """A name, with its letter where that is another."""
+    """A name, followed by its symbol if that differs."""
     letter = plain(latex) if latex else ""
     return name if letter in ("", name, name.replace("_", " ")) else f"{name}  {letter}"
 
 
 def _sentence(note: str) -> str:
-    """A note as the beginning of a sentence; a name of the code at its head stays as it is."""
+    """Capitalize a note, unless it begins with a name of the code."""
     head = re.match(r"\w+", note)
     unchanged = head is None or "_" in head[0] or head[0] in GREEK
     return note if unchanged else note[:1].upper() + note[1:]
 
 
 def _definition_row(one: Definition) -> tuple[str, str]:
-    """Name, then words, formula and note; what is code stays as it is."""
+    """Name; and meaning, formula and note in one text."""
     formula = plain(one.formula) if one.formula else one.code
     note = f". {_sentence(one.note)}" if one.note else ""
     name = _headed(one.name, one.latex)
@@ -306,7 +306,7 @@ def _definition_row(one: Definition) -> tuple[str, str]:
 
 
 def _table(heading: str, rows: Sequence[tuple[str, str]]) -> list[str]:
-    """Names with what they mean beside them."""
+    """Lines of a table of names and meanings."""
     if not rows:
         return []
     wide = min(max(len(name) for name, _ in rows), LONGEST_NAME) + 2
@@ -321,7 +321,7 @@ def _table(heading: str, rows: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def _folded(text: str, first: str, others: str) -> list[str]:
-    # The column beside the names stays aligned: wrap preserves the spaces within the first line.
+    # textwrap keeps the spaces inside the first line, so the meanings stay aligned.
     return textwrap.wrap(
         text,
         WIDTH,
@@ -333,7 +333,7 @@ def _folded(text: str, first: str, others: str) -> list[str]:
 
 
 def _marked(text: str) -> str:
-    """Words in Markdown: formulas and code stay, and nothing else means anything."""
+    """Escape words for Markdown, except formulas and code."""
     parts = re.split(r"(\$[^$]+\$|`[^`]+`)", text)
     return "".join(
         part if k % 2 else re.sub(r"([\\*_\[\]<>#])", r"\\\1", part) for k, part in enumerate(parts)
@@ -341,7 +341,7 @@ def _marked(text: str) -> str:
 
 
 def _symbols_in_markdown(symbols: Sequence[Symbol]) -> str:
-    """A table; with defaults and limits where there are any."""
+    """Markdown table of symbols, with columns of defaults and limits if any."""
     columns = ["symbol", "name", "meaning"]
     columns += ["default", "can be"] if any(one.default or one.allowed for one in symbols) else []
     lines = ["| " + " | ".join(columns) + " |", "|---" * len(columns) + "|"]
@@ -372,7 +372,7 @@ def _definition_in_latex(one: Definition) -> str:
 
 
 def _items(heading: str, rows: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """A list of descriptions in LaTeX."""
+    """LaTeX description list."""
     if rows:
         yield rf"\paragraph{{{heading}}}"
         yield r"\begin{description}"
@@ -381,13 +381,13 @@ def _items(heading: str, rows: Sequence[tuple[str, str]]) -> Iterator[str]:
 
 
 def _paragraph_in_latex(paragraph: str) -> str:
-    """A paragraph of Markdown, or a displayed formula."""
+    """LaTeX of a Markdown paragraph or a displayed formula."""
     display = re.fullmatch(r"\$\$(.+)\$\$", paragraph.strip(), re.DOTALL)
     return rf"\[{display[1].strip()}\]" if display else _in_latex(paragraph)
 
 
 def _in_latex(text: str) -> str:
-    """Words of Markdown in LaTeX: formulas stay, code is in a typewriter face."""
+    """LaTeX of Markdown words: formulas unchanged, code in typewriter."""
     parts, last = [], 0
     for match in FORMULA.finditer(text):
         parts += [_words(text[last : match.start()]), f"${(match[1] or match[2]).strip()}$"]
@@ -396,7 +396,7 @@ def _in_latex(text: str) -> str:
 
 
 def _words(text: str) -> str:
-    """Words without formulas, code between backticks."""
+    """LaTeX of words without formulas; code is between backticks."""
     pieces = enumerate(text.split("`"))
     return "".join(_code(piece) if k % 2 else piece.translate(SPECIAL) for k, piece in pieces)
 

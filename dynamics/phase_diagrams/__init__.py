@@ -1,9 +1,7 @@
-"""Phases of a sweep: slices of a stored dataset, boundaries, scaling laws; no pictures.
+"""Phases of a sweep: slices of a stored dataset, boundaries, scaling laws, thresholds.
 
-A sweep is a dataset whose dimensions are the swept parameters; ``outcome`` says how each run
-ended, every other variable is a number of each run: `dynamics.phase_diagrams.quantities`.
-A `threshold` is
-the level at which half of the runs succeed.
+A sweep is a dataset over the swept parameters. ``outcome`` says how each run ended; every other
+variable is a number of each run (`dynamics.phase_diagrams.quantities`).
 """
 
 from dynamics.phase_diagrams.boundaries import Refined, boundary, refine

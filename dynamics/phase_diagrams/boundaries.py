@@ -1,15 +1,14 @@
-"""Boundaries between yes and no: on a grid, and refined with more runs where the answer changes.
+"""Boundaries of a yes-or-no quantity: on a grid, and refined by further runs.
 
-On a grid a line crosses every edge whose ends differ: of a yes or no, half way; of a share of
-seeds, where the share is one half. Cells with a corner at which nothing is known, or which is not
-valid, have no line. Where two lines meet in one cell, the yes corners are joined.
+On a grid the boundary crosses every edge whose ends differ: at its midpoint for yes or no, at one
+half for a share of seeds. Cells with an unknown or invalid corner have no boundary. If two
+boundaries meet in one cell, its yes corners are connected.
 
-A boundary is refined from few runs. A coarse lattice is evaluated first. Every cell around which
-the answers differ is divided into four, again and again, down to a fine lattice; a point that
-differs on the side of a larger neighbour divides that one too. Where all answers around a cell
-agree, its inside is inferred. So the values are those of the whole fine lattice unless something
-lies entirely inside a coarse cell whose four corners agree: an island, or a bay that comes in
-through one side, narrower than a coarse cell. More coarse points (``coarse``) are the remedy.
+Refinement starts with a coarse lattice. Every cell with different answers around it is divided into
+four, recursively, down to a fine lattice; a differing point on the side of a larger neighbour
+divides that cell too. If all answers around a cell agree, the values inside are inferred. The
+result equals that of the whole fine lattice, except for islands and bays that lie inside one coarse
+cell with four equal corners; more coarse points (``coarse``) resolve them.
 """
 
 from __future__ import annotations
@@ -29,20 +28,20 @@ from theory.summary import summarized
 
 HALF = 0.5
 NO, YES, NOT_VALID = 0, 1, -1
-"""Answers: no, yes, not a valid combination (no run)."""
+"""Answers: no, yes, invalid combination of parameters."""
 FINEST = 1e-9
 Edge = tuple[int, int, int]
-"""Row and column of its first node, and its direction: 0 along x, 1 along y."""
+"""Lattice edge: row and column of its first node, and direction (0 along x, 1 along y)."""
 Cell = tuple[int, int, int]
-"""Row and column of the first corner of a cell, and its size."""
+"""Lattice cell: row and column of its first corner, and size."""
 
 
 def boundary(result: Slice, facet: int = 0) -> tuple[FloatArray, ...]:
-    """Lines between yes and no in one panel of a slice.
+    """Boundary lines between yes and no in one panel of a slice.
 
-    `result`: of a yes or no, over two axes; `facet`: which panel. Returns tuple of float arrays,
-    shape (points, 2): x and y along each line; a closed line ends where it begins. Raises
-    InvalidRequest if the quantity is not yes or no, or there is only one axis.
+    `result`: slice of a yes-or-no quantity over two axes; `facet`: index of the panel. Returns
+    tuple of float arrays, shape (points, 2): x and y along each line; a closed line repeats its
+    first point. Raises InvalidRequest if the quantity is not yes or no, or y is missing.
 
     Examples
     --------
@@ -65,7 +64,7 @@ def boundary(result: Slice, facet: int = 0) -> tuple[FloatArray, ...]:
 
 
 def check_yes_no(result: Slice) -> None:
-    """Refuse a quantity that has no boundary."""
+    """Raise InvalidRequest if the quantity of a slice is not yes or no."""
     question = result.quantity
     if not question.yes_no:
         near = f"{question.name}<1"
@@ -73,7 +72,7 @@ def check_yes_no(result: Slice) -> None:
 
 
 def crossings(values: FloatArray) -> dict[Edge, float]:
-    """Edges whose ends are on two sides of one half -> how far along they are crossed, 0 to 1."""
+    """Edges with values on both sides of one half -> position of the crossing, 0 to 1."""
     crossed: dict[Edge, float] = {}
     sides = ((values[:, :-1], values[:, 1:]), (values[:-1], values[1:]))
     for direction, (first, second) in enumerate(sides):
@@ -89,10 +88,9 @@ def trace(
 ) -> tuple[FloatArray, ...]:
     """Lines at which values on a grid cross one half.
 
-    `values`, shape (rows, columns): at the nodes; NaN where nothing is known; `x`, `y`: of the
-    columns and of the rows; `crossed`: edge -> how far along it is crossed; by default that of
-    `crossings`. Returns tuple of float arrays, shape (points, 2): x and y along each line; a closed
-    line ends where it begins.
+    `values`, shape (rows, columns): at the nodes, NaN if unknown; `x`, `y`: of the columns and
+    rows; `crossed`: edge -> position of its crossing, by default from `crossings`. Returns tuple of
+    float arrays, shape (points, 2): x and y along each line; a closed line repeats its first point.
     """
     if min(values.shape) < 2:
         return ()
@@ -109,17 +107,15 @@ def trace(
 @summarized
 @dataclass(frozen=True)
 class Refined:
-    """A yes or no over a rectangle.
+    """A yes-or-no quantity over a rectangle, with its refined boundary.
 
-    `x`, `y`: the fine lattice, ``cells + 1`` values each; `values`, shape (cells + 1, cells + 1):
-    row by row of y: 1 yes, 0 no, -1 not valid; `evaluated`, same shape: where the answer was
-    evaluated; elsewhere it is inferred; `runs`, `waves`: points at which the answer was yes or no,
-    and calls in which all points were evaluated; `lines`, shape (points, 2): the boundary between
-    yes and no: x and y along each line; `tolerance`: how far in x and in y a line may be from the
-    boundary; relative on a logarithmic axis; `crossed`: edges of the lattice that the boundary
-    crosses (row and column of the first end, 0 along x or 1 along y) -> how far along, 0 to 1;
-    `missed`: known answers that differ from those at all corners of the finest cell around them: of
-    regions too small for the lattice.
+    `x`, `y`: the fine lattice, ``cells + 1`` values each; `values`, shape (cells + 1, cells + 1),
+    by rows of y: 1 yes, 0 no, -1 invalid; `evaluated`, same shape: True if evaluated, False if
+    inferred; `runs`: number of evaluated valid points; `waves`: number of batches of points;
+    `lines`, shape (points, 2): boundary lines, x and y; `tolerance`: largest error of a line in x
+    and in y, relative on a logarithmic axis; `crossed`: crossed lattice edge -> position of the
+    crossing, 0 to 1; `missed`: given answers that differ from all corners of the finest cell around
+    them, in regions too small for the lattice.
     """
 
     x: Axis
@@ -143,17 +139,16 @@ def refine(
     tolerance: float | None = None,
     known: FloatArray | None = None,
 ) -> Refined:
-    """The boundary of a yes or no over a rectangle, by dividing cells.
+    """Refine the boundary of a yes-or-no quantity over a rectangle by dividing cells.
 
-    `evaluate`: points, float array (n, 2) of x and y -> n answers: true, false, or -1 where x and y
-    are no valid combination. No point is evaluated twice; `x`, `y`: the sides of the rectangle,
-    from the first to the last value; `coarse`: points along each side of the first lattice;
-    `cells`: cells along each side of the finest one: ``coarse - 1`` times a power of 2;
-    `tolerance`: share of each side to which the crossings of the boundary are then bisected;
-    without it they are half a fine cell wide. A bisection that meets a point that is not valid
-    stops; `known`, shape (n, 3): x, y and the answer at other points of the rectangle; cells where
-    they differ from the corners are divided too. Raises InvalidRequest if the lattices do not nest,
-    or an answer is none.
+    `evaluate`: points, float array (n, 2) of x and y -> n answers: true, false, or -1 for an
+    invalid combination; no point is evaluated twice; `x`, `y`: sides of the rectangle; `coarse`:
+    points along each side of the first lattice; `cells`: cells along each side of the finest
+    lattice, ``coarse - 1`` times a power of 2; `tolerance`: error of the crossings, over each side,
+    to which they are bisected (a bisection stops at an invalid point); without it the error is half
+    a fine cell; `known`, shape (n, 3): x, y and answer of further points; cells that differ from
+    them are divided too. Raises InvalidRequest if the lattices do not nest, or an answer is
+    invalid.
 
     Examples
     --------
@@ -197,7 +192,7 @@ def refine(
 
 
 class _Lattice:
-    """Answers on the fine lattice, as far as there are any."""
+    """Known answers on the fine lattice."""
 
     def __init__(self, evaluate: Callable[[FloatArray], Any], x: Axis, y: Axis) -> None:
         self.evaluate, self.x, self.y = evaluate, x, y
@@ -205,10 +200,10 @@ class _Lattice:
         self.answered = np.zeros(self.values.shape, dtype=bool)
         self.runs = self.waves = 0
         self.known = np.zeros((0, 3))
-        """Row and column, which need not be whole, and answer of points that are known besides."""
+        """Row, column (fractional) and answer of the points given as ``known``."""
 
     def evaluate_corners(self, parts: list[Cell]) -> None:
-        """Evaluate the corners of cells without an answer: one wave."""
+        """Evaluate the corners of cells without an answer, in one batch."""
         new = np.zeros_like(self.answered)
         for row, column, size in parts:
             new[row : row + size + 1 : size, column : column + size + 1 : size] = True
@@ -225,14 +220,14 @@ class _Lattice:
         return bool((answers != answers[0]).any() or (self._known_in(part) != answers[0]).any())
 
     def _known_in(self, part: Cell) -> FloatArray:
-        """Answers that are known besides, in a cell."""
+        """Answers of the given points in a cell."""
         row, column, size = part
         low = np.array([row, column])
         at = self.known[:, :2]
         return self.known[((at >= low) & (at <= low + size)).all(axis=1), 2]
 
     def missed(self) -> int:
-        """Known answers that differ from all corners of the finest cell around them."""
+        """Number of given answers that differ from all corners of the finest cell around them."""
         cells = np.array(self.values.shape) - 1
         number = 0
         for *at, answer in self.known:
@@ -241,7 +236,7 @@ class _Lattice:
         return number
 
     def fill(self, part: Cell) -> None:
-        """Infer what is inside a cell whose corners agree."""
+        """Infer the values inside a cell with equal corners."""
         row, column, size = part
         inside = np.s_[row : row + size + 1, column : column + size + 1]
         if size > 1:
@@ -249,7 +244,7 @@ class _Lattice:
             self.answered[inside] = True
 
     def bisect(self, crossed: dict[Edge, float], halvings: int) -> dict[Edge, float]:
-        """Better positions along crossed edges: all edges at once, one wave for each halving."""
+        """Bisect the positions of all crossings, with one batch of points for each bisection."""
         edges = list(crossed)
         low, high = np.zeros(len(edges)), np.ones(len(edges))
         at = np.array(edges, dtype=np.int64).reshape(-1, 3)
@@ -269,7 +264,7 @@ class _Lattice:
         return dict(zip(edges, ((low + high) / 2).tolist(), strict=True))
 
     def _wave(self, columns: NDArray[Any], rows: NDArray[Any]) -> NDArray[np.int8]:
-        """Answers at fractional indices."""
+        """Evaluate answers at fractional lattice indices."""
         if not len(columns):
             return np.empty(0, dtype=np.int8)
         answers = np.asarray(self.evaluate(np.column_stack([self.x.at(columns), self.y.at(rows)])))
@@ -284,7 +279,7 @@ class _Lattice:
 
 
 def _divided(axis: Axis, cells: int) -> Axis:
-    """Values between the ends of an axis, equal steps apart."""
+    """Axis of equal steps between the ends of another axis."""
     low, high = float(axis.values[0]), float(axis.values[-1])
     if not high > low:
         refuse(axis.name, low, "is its only value", "an axis of two values or more", "a wider one")
@@ -293,7 +288,7 @@ def _divided(axis: Axis, cells: int) -> Axis:
 
 
 def _width(axis: Axis, share: float) -> float:
-    """A share of an axis in its own unit; of a logarithmic one, a relative change."""
+    """Length of a share of an axis, in its unit; relative on a logarithmic axis."""
     low, high = float(axis.values[0]), float(axis.values[-1])
     return (high / low) ** share - 1.0 if axis.logarithmic else share * (high - low)
 
@@ -305,7 +300,7 @@ def _quarters(part: Cell) -> list[Cell]:
 
 
 def _sizes(coarse: int, cells: int) -> tuple[int, int]:
-    """Cells of the fine lattice, and how many of them make the side of a coarse one."""
+    """Cells along a side of the fine lattice, and fine cells along a side of a coarse one."""
     sides = integer("coarse", coarse, 2, at_most=1025) - 1
     fine = integer("cells", cells, 1, at_most=4096)
     halvings = max(0, round(np.log2(fine / sides)))

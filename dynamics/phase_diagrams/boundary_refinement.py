@@ -1,8 +1,8 @@
-"""Boundaries of a sweep, refined with more runs.
+"""Refinement of the boundaries of a sweep by further runs.
 
-In a sweep, what it already holds is not run again. The other points are sweeps of their own, one
-for each wave, stored beside it (``STORE.refined/QUESTION/...``) by what they hold: a refinement
-that is killed goes on, and one that is requested again, on whatever lattice, runs only what is new.
+Results of the sweep are reused. Each batch of new points is a sweep of its own, stored at
+``STORE.refined/QUESTION/...``, so an interrupted or repeated refinement runs only points that are
+missing, on any lattice.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from theory.summary import summarized
 @summarized
 @dataclass(frozen=True)
 class Refinement:
-    """A refined boundary, and what it cost.
+    """A refined boundary and the number of its runs.
 
-    `runs`: points that were run for it in this call; `stored`: points that the sweep, or an earlier
-    call, already held; `held`: what is the same in every run: name -> value.
+    `runs`: points run in this call; `stored`: points reused from the sweep or an earlier call;
+    `held`: name -> value of what is the same in every run.
     """
 
     refined: Refined
@@ -45,12 +45,12 @@ class Refinement:
 @summarized
 @dataclass(frozen=True)
 class Question:
-    """A yes or no over two axes of a sweep.
+    """A yes-or-no quantity over two axes of a sweep.
 
-    `quantity`: as ``"patch_association>=1"`` or ``"reached(T1)"``; `x`, `y`: names of axes; `at`:
-    the other axes, each held at one of its values; `coarse`, `cells`: points along a side of the
-    first lattice, cells along a side of the finest; `tolerance`: share of each axis to which the
-    boundary is bisected beyond that.
+    `quantity`: such as ``"patch_association>=1"`` or ``"reached(T1)"``; `x`, `y`: names of axes;
+    `at`: other axis -> one of its values; `coarse`: points along a side of the first lattice;
+    `cells`: cells along a side of the finest lattice; `tolerance`: error of the boundary, over each
+    axis.
     """
 
     quantity: str
@@ -63,7 +63,7 @@ class Question:
 
     @property
     def folder(self) -> str:
-        """Name of the folder of its runs; the lattice is not part of the question."""
+        """Name of the folder of its runs, independent of the lattice."""
         text = repr((self.quantity, self.x, self.y, sorted(self.at.items())))
         return "".join(c if c.isalnum() else "-" for c in self.quantity) + (
             "-" + hashlib.sha256(text.encode()).hexdigest()[:8]
@@ -74,11 +74,11 @@ def refinement(
     store: Sweep, question: Question, out: Path, workers: int | None = None,
     scheduler: str | None = None,
 ) -> Refinement:  # fmt: skip
-    """The boundary of a yes or no in a sweep, refined between the ends of two of its axes.
+    """Refine the boundary of a yes-or-no quantity of a sweep between the ends of two axes.
 
-    `out`: folder of the runs; `workers`: processes, as of `dynamics.sweep`; `scheduler`: address of
-    a dask scheduler. Raises InvalidRequest if the question is none, or the sweep was of pairs.
-    Raises KeyboardInterrupt if it was interrupted; what was run stays stored.
+    `out`: folder of the runs; `workers`: processes, as for `dynamics.sweep`; `scheduler`: address
+    of a dask scheduler. Raises InvalidRequest if the question is invalid, or the sweep is paired.
+    Raises KeyboardInterrupt if interrupted; finished runs stay stored.
     """
     if store.plan.grid.paired:
         raise InvalidRequest("a boundary is refined between two axes; this sweep has pairs")
@@ -103,7 +103,7 @@ def refinement(
 
 
 class _Waves:
-    """Answers to waves of points: from the sweep where it has them, else from sweeps of pairs."""
+    """Answers to batches of points, from the sweep if stored there, else from new paired sweeps."""
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ class _Waves:
         self._add(points, slice_.values[0].ravel())
 
     def _add(self, points: Iterable[tuple[float, float]], answers: FloatArray) -> None:
-        """Answers at points, except where there is none."""
+        """Store known answers at points."""
         for point, answer in zip(points, answers, strict=True):
             if not np.isnan(answer):
                 self.answers[_key(*point)] = float(answer)
@@ -139,7 +139,7 @@ class _Waves:
         return answers
 
     def _request(self, points: FloatArray) -> dict[str, Any]:
-        """The request of a wave."""
+        """Request of the sweep of a batch."""
         grid = self.store.plan.grid
         axes = {self.question.x: points[:, 0], self.question.y: points[:, 1]}
         free = [axis for axis in grid.axes if axis.name not in axes]
@@ -148,7 +148,7 @@ class _Waves:
         return {**grid.fixed, **self.store.plan.runner.words, **derived, **others, **axes}
 
     def _add_earlier(self) -> None:
-        """Answers of earlier waves of the same question, of these programs."""
+        """Add the answers of earlier batches of the question by the same program versions."""
         for file in sorted(self.folder.glob("*/zarr.json")):
             try:
                 wave = load(file.parent)
@@ -176,7 +176,7 @@ class _Waves:
         return np.where(np.isnan(values), -1.0, values)
 
     def _read(self, wave: Sweep) -> FloatArray:
-        """The answers of a wave; NaN where there is none."""
+        """Answers of a batch; NaN if unknown."""
         quantity, data = Quantity.read(self.question.quantity, self.store.dataset), wave.dataset
         if quantity.name not in data:
             nowhere = np.full(data["outcome"].shape, np.nan)
@@ -187,5 +187,5 @@ class _Waves:
 
 
 def _key(x: float, y: float) -> tuple[str, str]:
-    """A point to nine digits: what a grid holds is found although roundings differ."""
+    """Key of a point: its coordinates to nine digits, so that rounding does not matter."""
     return f"{x:.9g}", f"{y:.9g}"

@@ -1,14 +1,12 @@
-"""Quantities of a sweep: a number, or a yes or no, of every run.
+"""Quantities of a sweep: a number, or a yes or no, for every run.
 
-A sweep is a dataset whose dimensions are the swept parameters. ``"time_T1"`` is a number of each
-run. ``"patch_association>=1"``, ``"time_T1<1e4"`` and ``"reached(T1)"`` are 1 where the sentence is
-true, 0 where it is false, NaN where nothing is known.
+``"time_T1"`` is a number of each run. ``"patch_association>=1"``, ``"time_T1<1e4"`` and
+``"reached(T1)"`` are 1 for yes, 0 for no, NaN if unknown.
 
-What is known of a run depends on its outcome. A run that converged decides everything: it is at
-rest, and an event without a time is later than every number. One that reached its horizon says of
-such an event only that it is later than the horizon: how it compares with a greater number is not
-known. A run that failed on its way (oscillating, diverged, interrupted, killed) decides only the
-events that it reached; its last values are those of another time and are left out.
+The answer depends on the outcome of the run. A converged run decides everything: an event that it
+did not reach is later than any number. For a run that reached its horizon, such an event is later
+than the horizon, and comparisons with larger numbers are unknown. A failed run (oscillating,
+diverged, interrupted, killed) decides only the events that it reached; its last values are unknown.
 """
 
 from __future__ import annotations
@@ -49,8 +47,8 @@ COMPARED = re.compile(rf"\s*{NAME}\s*({'|'.join(RELATIONS)})\s*(\S+)\s*")
 class Quantity:
     """A number, or a yes or no, of every run.
 
-    `text`: as it was requested; `name`: the variable; `relation`: ``""`` for the variable itself,
-    one of `RELATIONS`, or ``"reached"``; `number`: what it is compared with; NaN where it is not.
+    `text`: as requested; `name`: the variable; `relation`: ``""`` for the variable itself, one of
+    `RELATIONS`, or ``"reached"``; `number`: right side of the comparison, else NaN.
     """
 
     text: str
@@ -60,7 +58,7 @@ class Quantity:
 
     @property
     def yes_no(self) -> bool:
-        """Whether it is a yes or no."""
+        """Whether the quantity is a yes or no."""
         return bool(self.relation)
 
     @property
@@ -70,10 +68,9 @@ class Quantity:
 
     @classmethod
     def read(cls, text: str, dataset: xarray.Dataset) -> Quantity:
-        """A quantity of a dataset from its text.
+        """Parse a quantity of a dataset.
 
-        Raises InvalidRequest if there is no such variable or event, or the text is none of the
-        three forms.
+        Raises InvalidRequest for an unknown variable or event, or another form of text.
         """
         there = variables(dataset)
         if match := REACHED.fullmatch(text):
@@ -94,7 +91,7 @@ class Quantity:
         return cls(text, known_word("quantity", text.strip(), there, "is not in the dataset"))
 
     def of(self, dataset: xarray.Dataset) -> FloatArray:
-        """Its value in every run, on all dimensions; NaN where nothing is known."""
+        """Value in every run, on all dimensions; NaN if unknown."""
         values, outcome = everywhere(dataset, self.name), outcomes(dataset)
         whole = complete(outcome, kinds(dataset))
         decided = (whole | (self.is_time & (outcome >= 0))) & ~np.isnan(values)
@@ -103,7 +100,7 @@ class Quantity:
         if self.is_time:
             late = whole & np.isnan(values)
             values = np.where(late, np.inf, values)
-            decided |= late & ~(self.number > _known_until(dataset))  # NaN: of reached(NAME)
+            decided |= late & ~(self.number > _known_until(dataset))  # NaN for reached(NAME)
         if self.relation == "reached":
             answer = np.isfinite(values)
         else:
@@ -112,9 +109,9 @@ class Quantity:
 
 
 def variables(dataset: xarray.Dataset) -> list[str]:
-    """Names of the numbers that runs have; neither paths nor what is noted of blocks.
+    """Names of the numbers of runs, without paths and the manifest.
 
-    Raises InvalidRequest if the dataset is not that of a sweep.
+    Raises InvalidRequest if the dataset is not a sweep.
     """
     runs = set(_outcome(dataset).dims)
     found = dataset.data_vars.items()
@@ -122,9 +119,9 @@ def variables(dataset: xarray.Dataset) -> list[str]:
 
 
 def outcomes(dataset: xarray.Dataset) -> NDArray[np.int64]:
-    """How every run ended: an index into `kinds`, or "pending", or "invalid".
+    """Outcome of every run: an index into `kinds`, `PENDING` or `INVALID`.
 
-    Raises InvalidRequest if the dataset is not that of a sweep.
+    Raises InvalidRequest if the dataset is not a sweep.
     """
     return _outcome(dataset).values.astype(np.int64)
 
@@ -136,12 +133,12 @@ def _outcome(dataset: xarray.Dataset) -> xarray.DataArray:
 
 
 def kinds(dataset: xarray.Dataset) -> tuple[str, ...]:
-    """The kinds of outcome that ``outcome`` counts."""
+    """The kinds of outcome that ``outcome`` indexes."""
     return tuple(_unpacked(dataset.attrs.get("kinds", POINT_KINDS)))
 
 
 def complete(outcome: NDArray[np.int64], names: Sequence[str]) -> NDArray[np.bool_]:
-    """Whether runs went to their end, so that an event without a time did not happen.
+    """Whether runs reached their end, so that an event without a time did not happen.
 
     `outcome`: index into the names; `names`: kinds of outcome.
     """
@@ -149,16 +146,16 @@ def complete(outcome: NDArray[np.int64], names: Sequence[str]) -> NDArray[np.boo
 
 
 def _known_until(dataset: xarray.Dataset) -> FloatArray:
-    """The time until which runs say that an event did not happen; infinite of one at rest."""
+    """Time until which a run excludes an event it did not reach; infinite if converged."""
     if END_TIME not in dataset.data_vars:  # a dataset made by hand
         return np.full(dataset[OUTCOME].shape, np.inf)
     at_rest = [code for code, kind in enumerate(kinds(dataset)) if kind == CONVERGED]
-    ends = everywhere(dataset, END_TIME) * (1.0 + 1e-12)  # eta times steps is rounded
+    ends = everywhere(dataset, END_TIME) * (1.0 + 1e-12)  # rounding of eta * steps
     return np.where(np.isin(outcomes(dataset), at_rest), np.inf, ends)
 
 
 def json_attribute(dataset: xarray.Dataset, name: str) -> Mapping[str, Any]:
-    """An attribute that is a JSON object; empty where there is none.
+    """A JSON object attribute as a mapping; empty if missing.
 
     `name`: ``"fixed"`` or ``"derived"``.
     """
@@ -166,13 +163,13 @@ def json_attribute(dataset: xarray.Dataset, name: str) -> Mapping[str, Any]:
 
 
 def presentation_of(dataset: xarray.Dataset) -> Presentation:
-    """How the dataset is shown; names are written out where it does not say."""
+    """Presentation of the dataset; plain names if the dataset has none."""
     title = str(dataset.attrs.get("system", ""))
     return Presentation.from_attributes(dataset.attrs) or Presentation.empty(title)
 
 
 def numbers(held: Mapping[str, Any]) -> dict[str, float]:
-    """Those of the held values that are numbers."""
+    """The numerical values among the held values."""
     return {
         name: value
         for name, value in held.items()
@@ -181,7 +178,7 @@ def numbers(held: Mapping[str, Any]) -> dict[str, float]:
 
 
 def everywhere(dataset: xarray.Dataset, name: str) -> FloatArray:
-    """A variable or coordinate on all dimensions, in the order of those of ``outcome``."""
+    """A variable or coordinate broadcast to all dimensions, in the order of ``outcome``."""
     import xarray
 
     outcome = dataset[OUTCOME]
@@ -190,5 +187,5 @@ def everywhere(dataset: xarray.Dataset, name: str) -> FloatArray:
 
 
 def _unpacked(attribute: Any) -> Any:
-    """An attribute that may be JSON, as it is in a file."""
+    """Decode an attribute that may be JSON text."""
     return json.loads(attribute) if isinstance(attribute, str) else attribute

@@ -1,8 +1,8 @@
-"""Scaling laws: how a quantity of a sweep grows with the parameters.
+"""Scaling laws: power laws of a quantity of a sweep in the parameters.
 
-A power law is fitted (`dynamics.results.power_law`) over all runs in which the quantity and the
-factors are positive. In data without noise the residuals are what the law does not explain, so the
-errors say how well a power law fits, not how well anything was measured.
+A power law is fitted (`dynamics.results.power_law`) over all runs with positive quantity and
+factors. The data have no noise, so the standard errors measure the deviation from a power law, not
+the precision of the data.
 """
 
 from __future__ import annotations
@@ -38,24 +38,24 @@ if TYPE_CHECKING:
     import xarray
 
 FLAT = 1e-9
-"""Spread of a logarithm below which a factor does not vary."""
+"""Standard deviation of a logarithm below which a factor counts as constant."""
 COLLINEAR = 1e-7
-"""Least singular value of the scaled factors below which they are not told apart."""
+"""Singular value of the scaled factors below which they count as collinear."""
 TAKES_PART = 0.1
 EXPLAINED = 0.8
-"""Share of the variance of the logarithms below which a fit is not a power law."""
+"""Coefficient of determination R^2 below which a fit is not called a power law."""
 
 
 @summarized
 @dataclass(frozen=True, kw_only=True)
 class Scaling(PowerLaw):
-    """A power law of a quantity of a sweep; the fit as of `dynamics.results.power_law.PowerLaw`.
+    """A power law of a quantity of a sweep; see `dynamics.results.power_law.PowerLaw`.
 
-    `presentation`: that of the dataset; `factors`: names or formulas; `left_out`: why runs were
-    left out -> how many; `measured`, shape (used,): the quantity in every run that was used;
-    `levels`, shape (used, factors): the factors there; `logarithmic`: a, b and R^2 of the fit ``a +
-    b log(1/x)`` of the quantity, where there is one factor x; `held`: what is the same in every
-    run: name -> value; `derived`: Parameters that follow from others: name -> formula.
+    `presentation`: that of the dataset; `factors`: names or formulas; `left_out`: reason -> number
+    of excluded runs; `measured`, shape (used,): the quantity in the fitted runs; `levels`, shape
+    (used, factors): the factors there; `logarithmic`: a, b and R^2 of the fit ``a + b log(1/x)``,
+    if there is one factor x; `held`: name -> value of what is the same in every run; `derived`:
+    name -> formula of derived parameters.
     """
 
     system: str
@@ -71,7 +71,7 @@ class Scaling(PowerLaw):
 
     @property
     def logarithmic_text(self) -> str:
-        """The fit with a logarithm as a line of text; empty of several factors."""
+        """Text of the logarithmic fit; empty for several factors."""
         if self.logarithmic is None:
             return ""
         a, b, r2 = self.logarithmic
@@ -81,12 +81,12 @@ class Scaling(PowerLaw):
 
     @property
     def used(self) -> int:
-        """Number of runs that were used."""
+        """Number of fitted runs."""
         return len(self.measured)
 
     @property
     def remark(self) -> str:
-        """Remark where too little of the variance is explained for a power law; else empty."""
+        """Remark if R^2 is too small for a power law; else empty."""
         if self.r2 >= EXPLAINED:
             return ""
         return f"no power law in {', '.join(self.factors)}: R^2 is below {EXPLAINED:g}"
@@ -110,9 +110,9 @@ def scaling(
     """Fit a power law to a quantity of a sweep, over a grid or over pairs.
 
     `quantity`: a variable; `factors`: names of parameters or variables, or formulas of them:
-    ``["D", "q*(D-C)"]``; `at`: dimension -> the value at which it is held, one of its own. Raises
-    InvalidRequest if a name is unknown, the quantity is a yes or no, a factor does not vary,
-    factors cannot be told apart, or too few runs are left.
+    ``["D", "q*(D-C)"]``; `at`: dimension -> one of its values, to select runs. Raises
+    InvalidRequest if a name is unknown, the quantity is a yes or no, a factor is constant, factors
+    are collinear, or too few runs are left.
 
     Examples
     --------
@@ -163,7 +163,7 @@ def scaling(
 
 
 def _logarithmic(levels: FloatArray, values: FloatArray) -> tuple[float, float, float] | None:
-    """a, b and R^2 of the least squares fit ``a + b log(1/x)``; None of several factors."""
+    """a, b and R^2 of the least squares fit ``a + b log(1/x)``; None for several factors."""
     if levels.shape[1] != 1:
         return None
     slope, constant = np.polyfit(-np.log(levels[:, 0]), values, 1)
@@ -190,7 +190,7 @@ def _factor(dataset: xarray.Dataset, text: str) -> FloatArray:
 def _reasons(
     target: Quantity, values: FloatArray, outcome: np.ndarray, names: Sequence[str]
 ) -> np.ndarray:
-    """Why each run cannot be used; empty where it can."""
+    """Reason why each run is excluded; empty if it is used."""
     reasons = np.full(values.shape, "", dtype=object)
     for code in np.unique(outcome):
         word = {INVALID: "not a valid combination", PENDING: "not computed yet"}
@@ -203,7 +203,7 @@ def _reasons(
 
 
 def _check_factors(logs: FloatArray, factors: tuple[str, ...]) -> None:
-    """Refuse factors whose exponents the runs do not determine."""
+    """Raise InvalidRequest for factors whose exponents the runs do not determine."""
     centred = logs - logs.mean(axis=0)
     spread = centred.std(axis=0)
     for text, logarithm, width in zip(factors, logs.T, spread, strict=True):

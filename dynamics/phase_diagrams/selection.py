@@ -1,11 +1,11 @@
 """Slices of a sweep: one quantity over one or two axes.
 
-Dimensions that are neither an axis nor held are reduced: one of length 1 is dropped, seeds are
-combined. Of a number the median is taken, of a yes or no the share of the seeds that say yes; seeds
-without a value do not count. A slice that would hide any other dimension is refused.
+Dimensions that are neither an axis nor held are reduced: a dimension of length 1 is dropped; seeds
+are combined to the median of a number, or to the share of yes, without unknown values. A slice that
+would hide any other dimension is refused.
 
-Positions between two values of an axis are fractional indices: index 1.5 is half way between the
-second and the third value, in the logarithm where the axis is logarithmic.
+Positions between two values of an axis are fractional indices: 1.5 is half way between the second
+and the third value, in the logarithm for a logarithmic axis.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 
 SEED = "seed"
 WIDE = 3.0
-"""Values up to this ratio apart have nothing to gain from a logarithm."""
+"""Least ratio of the ends of an axis that may be logarithmic."""
 DECADE = 10.0
 NEAR = 1e-9
-"""Relative distance up to which a value that is held is the one in the grid."""
+"""Largest relative difference between a requested value and the equal value of the grid."""
 
 
 @summarized
@@ -50,8 +50,7 @@ NEAR = 1e-9
 class Axis:
     """Values of a parameter, ascending.
 
-    `name`: of the parameter; `values`, shape (n,); `logarithmic`: whether positions between values
-    are measured in the logarithm.
+    `name`: of the parameter; `values`, shape (n,); `logarithmic`: interpolate in the logarithm.
     """
 
     name: str
@@ -60,7 +59,7 @@ class Axis:
 
     @classmethod
     def of(cls, name: str, values: ArrayLike) -> Axis:
-        """The axis of some values, logarithmic where their steps are nearer to geometric ones.
+        """Axis of given values, logarithmic if their steps are closer to geometric than equal.
 
         `values`, shape (n,).
         """
@@ -74,7 +73,7 @@ class Axis:
         return self._back(np.interp(fraction, numbers, self._measured(self.values)))
 
     def index(self, values: ArrayLike) -> FloatArray:
-        """Fractional indices of values; the ends where they are outside."""
+        """Fractional indices of values; values outside give the ends."""
         numbers = np.arange(len(self.values), dtype=np.float64)
         measured = self._measured(np.asarray(values, dtype=np.float64))
         return np.interp(measured, self._measured(self.values), numbers)
@@ -102,13 +101,12 @@ class Axis:
 class Slice:
     """One quantity over one or two axes.
 
-    `system`: name of the system; empty where the dataset has none; `presentation`: that of the
-    dataset; `y`, `facet`: the second axis, and the axis of the panels; `values`, shape (facets, y,
-    x): NaN where there is none; a missing axis has length 1; `low`, `high`, same shape: least and
-    greatest of the seeds; as ``values`` where there is one; `outcome`, same shape: index into
-    ``kinds``, or `PENDING`, or `INVALID`; of several seeds the most frequent one; `held`: what is
-    the same in every run: name -> value; `derived`: Parameters that follow from others: name ->
-    formula; `seeds`: how many seeds were combined; 0 where that was not done.
+    `system`: name of the system, or empty; `presentation`: that of the dataset; `y`, `facet`:
+    second axis, and axis of the panels, or None; `values`, shape (facets, y, x): NaN if unknown,
+    length 1 for a missing axis; `low`, `high`, same shape: least and greatest value of the seeds;
+    `outcome`, same shape: index into ``kinds``, `PENDING` or `INVALID`, the most frequent one of
+    several seeds; `held`: name -> value of what is the same in every run; `derived`: name ->
+    formula of derived parameters; `seeds`: number of combined seeds, 0 if not combined.
     """
 
     system: str
@@ -135,12 +133,12 @@ def select(
     at: Mapping[str, float] | None = None,
     facet: str | None = None,
 ) -> Slice:
-    """A slice of a sweep: one quantity over one or two axes.
+    """Slice of a sweep: one quantity over one or two axes.
 
     `dataset`: of a sweep over a grid; `quantity`: a variable (``"time_T1"``), or a yes or no
-    (``"time_T1<1e4"``, ``"reached(T1)"``); `x`, `y`, `facet`: dimensions: the axes, and that of the
-    panels; `at`: dimension -> the value at which it is held, one of its own. Raises InvalidRequest
-    if a name or a value is not in the dataset, or a dimension is left free.
+    (``"time_T1<1e4"``, ``"reached(T1)"``); `x`, `y`, `facet`: dimensions for the axes and the
+    panels; `at`: dimension -> one of its values, to hold. Raises InvalidRequest if a name or value
+    is not in the dataset, or a dimension is neither an axis nor held.
 
     Examples
     --------
@@ -194,12 +192,12 @@ def select(
 def hold(
     dataset: xarray.Dataset, at: Mapping[str, float]
 ) -> tuple[dict[str, int], dict[str, float]]:
-    """Where dimensions are held: name -> index along it, and name -> its own value there.
+    """Index and exact value of held dimensions, as two mappings from names.
 
-    A parameter that is fixed in the whole sweep may be named with the value that it has.
+    A parameter fixed in the whole sweep may be named with its value.
 
-    `at`: name -> value. Raises InvalidRequest if a name is not a dimension, or a value is not one
-    of its own.
+    `at`: name -> value. Raises InvalidRequest if a name is not a dimension, or a value is not in
+    it.
     """
     dims = [str(dim) for dim in dataset[OUTCOME].dims]
     fixed = numbers(json_attribute(dataset, "fixed"))
@@ -238,7 +236,7 @@ def _check_axes(axes: Mapping[str, str | None], dims: list[str], held: Mapping[s
 
 
 def _single(dataset: xarray.Dataset, dims: list[str], used: list[str]) -> dict[str, float]:
-    """Values of the other dimensions, all of length 1; refuses what would be left free."""
+    """Values of the remaining dimensions, all of length 1; refuse longer ones."""
     left = [name for name in dims if name not in used]
     free = [name for name in left if dataset.sizes[name] > 1 and name != SEED]
     if free:
@@ -253,19 +251,19 @@ def _single(dataset: xarray.Dataset, dims: list[str], used: list[str]) -> dict[s
 
 
 def _over_seeds(values: FloatArray, share: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Median (or mean, of a yes or no), least and greatest along the last axis."""
+    """Median (mean of a yes or no), least and greatest along the last axis."""
     middle = np.nanmean if share else np.nanmedian
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # "All-NaN slice": it stays NaN
+        warnings.simplefilter("ignore", RuntimeWarning)  # "All-NaN slice" correctly gives NaN
         reduced = [rule(values, axis=-1) for rule in (middle, np.nanmin, np.nanmax)]
     middles, low, high = (np.where(np.isfinite(each), each, np.nan) for each in reduced)
     return middles, low, high
 
 
 def _most_frequent(outcome: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The most frequent outcome along the last axis, of equals the last kind.
+    """Most frequent outcome along the last axis; in a tie the last kind.
 
-    Only where no seed was computed is it pending, and only where all are invalid, invalid.
+    `PENDING` only if no seed has run, `INVALID` only if all seeds are invalid.
     """
     codes = range(int(outcome.max(initial=0)), -1, -1)
     counts = np.stack([(outcome == code).sum(axis=-1) for code in codes])
@@ -275,7 +273,7 @@ def _most_frequent(outcome: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _geometric(values: FloatArray) -> bool:
-    """Whether ascending values have more even steps in the logarithm."""
+    """Whether the steps of ascending values are more even in the logarithm."""
     if len(values) < 2 or values[0] <= 0 or values[-1] < WIDE * values[0]:
         return False
     if len(values) == 2:

@@ -1,15 +1,15 @@
-r"""The level at which half of the trials succeed: logistic regression on its logarithm.
+r"""Level at which half of the trials succeed, by logistic regression on its logarithm.
 
-With k of n trials that succeed at a level N (a number of samples),
+With k of n trials successful at a level N (a number of samples),
 
 .. math:: p(N) = \frac{1}{1 + (N_{50}/N)^s}, \qquad
    \ell(N_{50}, s) = \sum_N k \ln p + (n - k) \ln (1 - p), \qquad 0 \leq s \leq 50.
 
-The interval is that of the profile likelihood, :math:`\{N_{50} : \max_s \ell \geq \max \ell -
-\tfrac12 \chi^2_{95\,\%}\}`: it stays right where success jumps from never to always between two
-levels, where a quadratic approximation has no curvature to go by. It is one interval: the
-likelihood is concave in s and :math:`s \ln N_{50}`. Where success is never, or always, half or
-more, :math:`N_{50}` lies outside the levels: then only a bound is known, and no number is given.
+The confidence interval is that of the profile likelihood, :math:`\{N_{50} : \max_s \ell \geq \max
+\ell - \tfrac12 \chi^2_{95\,\%}\}`. It stays valid if success jumps from never to always between two
+levels, where the likelihood has no curvature for a quadratic approximation. It is one interval, as
+the likelihood is concave in s and :math:`s \ln N_{50}`. If fewer, or more, than half of the trials
+succeed at every level, :math:`N_{50}` is outside the levels and only a bound is reported.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ NORMAL = 1.959963984540054
 """The 97.5 % quantile of a normal variable."""
 THIRDS = 60
 BEYOND = 12.0
-"""How far outside the levels an end of the interval is looked for, in units of ln N."""
+"""Distance outside the levels, in units of ln N, within which an end of the interval is sought."""
 MEASURED, ABOVE, BELOW, NOWHERE = "measured", "above", "below", "nowhere"
 
 
 @summarized
 @dataclass(frozen=True, eq=False)
 class Threshold:
-    """Where half of the trials succeed.
+    """Level at which half of the trials succeed.
 
-    `kind`: ``"measured"``; ``"above"`` or ``"below"`` all levels; ``"nowhere"``, where success does
-    not grow with the level; `value`: N50; NaN unless it was measured; `low`, `high`: 95 % interval;
-    0 and infinity where there is no bound; `slope`: s; `levels`, `shares`, `trials`, shape (n,):
-    ascending levels, share of their trials that succeeded, number of trials.
+    `kind`: ``"measured"``; ``"above"`` or ``"below"`` all levels; ``"nowhere"`` if success does not
+    grow with the level; `value`: N50, NaN unless measured; `low`, `high`: 95 % interval, 0 and
+    infinity for missing bounds; `slope`: s; `levels`, `shares`, `trials`, shape (n,): ascending
+    levels, shares of successful trials, numbers of trials.
     """
 
     kind: str
@@ -64,7 +64,7 @@ class Threshold:
         return log(self.high / self.low) / (2 * NORMAL)
 
     def chance(self, levels: ArrayLike) -> FloatArray:
-        """Fitted chance of success at levels; NaN where N50 was not measured."""
+        """Fitted probability of success at levels; NaN unless N50 was measured."""
         z = self.slope * (np.log(np.asarray(levels, dtype=np.float64)) - log(self.value))
         return np.asarray(0.5 * (1 + np.tanh(0.5 * z)))
 
@@ -76,17 +76,17 @@ class Threshold:
 
     @property
     def bound(self) -> float:
-        """The largest level that was run where N50 is above, the smallest where it is below."""
+        """Largest level run if N50 is above, smallest if it is below."""
         ends = {ABOVE: -1, BELOW: 0}
         return float(self.levels[ends[self.kind]]) if self.kind in ends else nan
 
 
 def threshold(levels: ArrayLike, successes: ArrayLike, trials: ArrayLike) -> Threshold:
-    """The level at which half of the trials succeed, N50, with a 95 % interval.
+    """Level N50 at which half of the trials succeed, with a 95 % interval.
 
-    `levels`, shape (n,): N, positive, each once; `successes`, `trials`, shape (n,), or one number
-    of trials for all: levels without trials are left out. Raises InvalidRequest if no trials are
-    left, a level is not positive, or more succeed than were tried.
+    `levels`, shape (n,): N, positive and distinct; `successes`, `trials`, shape (n,), or one number
+    of trials for all; levels without trials are dropped. Raises InvalidRequest if no trials are
+    left, a level is not positive, or there are more successes than trials.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def threshold(levels: ArrayLike, successes: ArrayLike, trials: ArrayLike) -> Thr
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
-    """The likelihood of u = ln N50 and s."""
+    """Log-likelihood as a function of u = ln N50 and s."""
 
     x: FloatArray
     k: FloatArray
@@ -132,7 +132,7 @@ class _Fit:
         return float((self.k * centred).sum()) > 0
 
     def profile(self, u: float) -> tuple[float, float]:
-        """Largest likelihood over s at one u, and that s: the likelihood is concave in s."""
+        """Largest likelihood over s at one u, and its s; the likelihood is concave in s."""
         from scipy.optimize import brentq
 
         z, s = self.x - u, MOST_SLOPE
@@ -143,7 +143,7 @@ class _Fit:
         return self._value(z, s), s
 
     def best(self) -> tuple[float, float]:
-        """The likeliest u and its s: the profile rises to one top, so thirds are left out."""
+        """Most likely u, and its s, by ternary search: the profile is unimodal."""
         low, high = self.x[0] - BEYOND, self.x[-1] + BEYOND
         for _ in range(THIRDS):
             one, two = low + (high - low) / 3, high - (high - low) / 3
@@ -152,7 +152,7 @@ class _Fit:
         return u, self.profile(u)[1]
 
     def interval(self, top: float) -> tuple[float, float]:
-        """Both ends of the interval, as N; 0 and infinity where it has none."""
+        """Both ends of the interval, as N; 0 and infinity if unbounded."""
         from scipy.optimize import brentq
 
         least = self.profile(top)[0] - DROP
@@ -169,6 +169,6 @@ class _Fit:
         return -float(lost.sum())
 
     def _rise(self, z: FloatArray, s: float) -> float:
-        """Derivative of the likelihood by s."""
+        """Derivative of the likelihood with respect to s."""
         p = 0.5 * (1 + np.tanh(0.5 * s * z))
         return float(((self.k - self.n * p) * z).sum())

@@ -1,7 +1,7 @@
-"""Sweeps: many runs over a grid of parameters, stored on disk, resumed where they stopped.
+"""Sweeps: many runs over a grid of parameters, stored on disk and resumable.
 
-`axes` reads a grid, `plan` cuts it into blocks, `point_runner` runs a point, `worker_pool` has the
-processes that do it, `store` is the disk, `run` ties them together, `result` reads.
+`axes` parses a grid, `plan` divides it into blocks, `point_runner` runs a point, `worker_pool`
+manages processes, `store` writes the disk, `run` combines them, `result` reads.
 """
 
 from dynamics.sweep.result import Sweep, load, status

@@ -1,9 +1,9 @@
-"""Axes of a sweep, from text to numbers: grids, lists, and parameters that follow from others.
+"""Axes of a sweep, parsed from text: grids, lists, and derived parameters.
 
-``a:b:n`` is n points, both ends included, ``a:b:n:log`` the same in logarithm, commas a list; these
-are *axes*. A single number is *fixed*. Anything else is an expression of other names, evaluated at
-every point: ``q = "m/(D-C)"`` with an axis ``m`` is the paper's regime. A name that is neither a
-parameter nor a setting of the run (``m``) is a free letter, which only expressions see.
+``a:b:n`` is n points including both ends, ``a:b:n:log`` the same in the logarithm, commas make a
+list; these are *axes*. A single number is *fixed*. Anything else is an expression of other names,
+evaluated at every point, such as ``q = "m/(D-C)"`` with an axis ``m``. A name that is neither a
+parameter nor a setting of the run (``m``) is a free letter, used only by expressions.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from dynamics.validation import InvalidRequest, integer, real, refuse
 MOST_POINTS = 10_000_000
 LARGEST_WHOLE = 2**63
 DIGITS, KEPT = 40, 30
-"""Digits of the points of a logarithmic grid, and those before rounding to a float."""
+"""Digits of a point of a logarithmic grid: computed, and kept before rounding to a float."""
 PAIRED = "point"
-"""Name of the one dimension of axes that are walked together."""
+"""Name of the single dimension of paired axes."""
 GRAMMAR = "a number, a:b:n, a:b:n:log, a list with commas, or a formula of other names"
 SWITCHES = {"true": "1", "yes": "1", "on": "1", "false": "0", "no": "0", "off": "0"}
-"""Words of a parameter that is True or False -> its number on a grid."""
+"""Word for the value of a Boolean parameter -> its number on a grid."""
 
 Number = int | float
 
@@ -48,12 +48,12 @@ class Axis:
 
 
 def _exact(name: str, text: str) -> Fraction | None:
-    """A number as it is written, of a formula to 15 digits; None if it is neither."""
+    """A number exactly as written, a formula to 15 digits; None if the text is neither."""
     number = _number(name, text)
     if number is None:
         return None
     finite = real(name, number)
-    if isinstance(number, int) or finite.is_integer():  # 1e-999999999 is 0, and no fraction
+    if isinstance(number, int) or finite.is_integer():  # a fraction of 1e-999999999 would be huge
         return Fraction(number)
     try:
         return Fraction(text)
@@ -62,7 +62,7 @@ def _exact(name: str, text: str) -> Fraction | None:
 
 
 def _rounded(value: Fraction) -> Number:
-    """The number nearest to a fraction; an integer where it is one, and arrays hold it."""
+    """Number nearest to a fraction; an int if it is integral and fits into int64."""
     whole = value.denominator == 1 and abs(value) < LARGEST_WHOLE
     return int(value) if whole else float(value)
 
@@ -77,9 +77,9 @@ def _logarithmic(first: Fraction, last: Fraction, count: int) -> Iterator[Fracti
 
 
 def spaced(name: str, text: str) -> tuple[Number, ...]:
-    """The values of ``a:b:n`` or ``a:b:n:log``: the ends as they are given, others rounded once.
+    """Values of ``a:b:n`` or ``a:b:n:log``: exact ends, other points rounded once.
 
-    Raises InvalidRequest if it is not of this form.
+    Raises InvalidRequest if the text has another form.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def spaced(name: str, text: str) -> tuple[Number, ...]:
         example = ""
         if None not in exact[:2] and len(numbers) > 1:
             ends = [f"{float(number):.12g}" for number in numbers[:2]]
-            count = 2 if (numbers[1] - numbers[0]) % 2 == 1 else 3  # whole between whole ends
+            count = 2 if (numbers[1] - numbers[0]) % 2 == 1 else 3  # integers
             example = f"{name}={ends[0]}:{ends[1]}:{count}"
         refuse(name, text, "is not a grid", "a:b:n or a:b:n:log", example)
     first, last, points = numbers
@@ -104,7 +104,8 @@ def spaced(name: str, text: str) -> tuple[Number, ...]:
     if count == 1 and first != last:
         refuse(name, text, "has one point but two ends", "a:b:n with n of at least 2", "n=2")
     if max(abs(last - first), abs(last + first)) > Fraction(np.finfo(np.float64).max):
-        refuse(name, text, "spans more than numbers hold", "a:b:n or a:b:n:log", "-1e307:1e307:n")
+        problem = "spans more than the range of floats"
+        refuse(name, text, problem, "a:b:n or a:b:n:log", "-1e307:1e307:n")
     if not logarithmic:
         steps = max(1, count - 1)
         return tuple(_rounded(first + (last - first) * k / steps) for k in range(count))
@@ -116,7 +117,7 @@ def spaced(name: str, text: str) -> tuple[Number, ...]:
 
 
 def _number(name: str, text: str) -> Number | None:
-    """A number, or arithmetic of numbers as 16/196; None if it is neither."""
+    """A number, or the value of constant arithmetic such as 16/196; None if the text is neither."""
     for kind in (int, float):
         try:
             number: Number = kind(text)
@@ -131,9 +132,9 @@ def _number(name: str, text: str) -> Number | None:
 
 
 def parsed(name: str, entry: Any) -> Axis | Number | Expression:
-    """One entry of a request.
+    """Parse one entry of a request: an Axis, a number, or an Expression.
 
-    `entry`: as in `GRAMMAR`. Raises InvalidRequest if it is none of these.
+    `entry`: as in `GRAMMAR`. Raises InvalidRequest for any other form.
     """
     if isinstance(entry, str):
         if ":" in entry:
@@ -151,9 +152,9 @@ def parsed(name: str, entry: Any) -> Axis | Number | Expression:
 
 
 def switched(entry: Any) -> Any:
-    """An entry of a parameter that is True or False, with the numbers 1 and 0 in their place.
+    """Replace Boolean values of an entry by the numbers 1 and 0.
 
-    `entry`: as in `GRAMMAR`, and with words such as ``true``.
+    `entry`: as in `GRAMMAR`, or with words such as ``true``.
 
     Examples
     --------
@@ -170,7 +171,7 @@ def switched(entry: Any) -> Any:
 
 
 def _plain(name: str, value: Any) -> Number:
-    """A Python number."""
+    """Convert a value to a Python number."""
     number = _number(name, value) if isinstance(value, str) else value
     if isinstance(number, bool) or not isinstance(number, Real):
         refuse(name, value, "is not a number", GRAMMAR, 1)
@@ -183,9 +184,9 @@ def _plain(name: str, value: Any) -> Number:
 class Grid:
     """The points of a sweep.
 
-    `axes`: in order; the last one varies fastest; `fixed`: name -> number, the same at every point;
-    `derived`: name -> `Expression`, in an order in which they can be evaluated; `paired`: axes are
-    walked together, the k-th values of all of them making point k.
+    `axes`: in order, the last one varies fastest; `fixed`: name -> number, the same at every point;
+    `derived`: name -> `Expression`, in an order of evaluation; `paired`: point k takes the k-th
+    value of every axis, instead of a product of the axes.
     """
 
     axes: tuple[Axis, ...]
@@ -200,7 +201,7 @@ class Grid:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Points along each dimension."""
+        """Number of points along each dimension."""
         lengths = tuple(len(axis.values) for axis in self.axes)
         return lengths[:1] if self.paired else lengths
 
@@ -210,9 +211,9 @@ class Grid:
         return prod(self.shape)
 
     def at(self, index: Sequence[int]) -> dict[str, Number]:
-        """Every name and its value at a point.
+        """Name -> value of every name at a point.
 
-        Raises InvalidRequest if an expression has no value there.
+        Raises InvalidRequest if an expression is undefined there.
         """
         point = {**self.fixed, **self.along_axes(index)}
         for name, expression in self.derived.items():
@@ -220,7 +221,7 @@ class Grid:
         return point
 
     def table(self, name: str) -> NDArray[np.float64]:
-        """Values of a derived name over the grid; NaN where a formula has none."""
+        """Values of a derived name over the grid; NaN where its formula is undefined."""
         values = np.full(self.shape, np.nan)
         with progress.bar("formulas", values.size, unit="points") as bar:
             for index in self:
@@ -230,7 +231,7 @@ class Grid:
         return values
 
     def along_axes(self, index: Sequence[int]) -> dict[str, Number]:
-        """Name of each axis and its value at a point."""
+        """Name -> value of each axis at a point."""
         positions = [index[0]] * len(self.axes) if self.paired else index
         return {axis.name: axis.values[k] for axis, k in zip(self.axes, positions, strict=True)}
 
@@ -241,9 +242,9 @@ class Grid:
 def grid(entries: Mapping[str, Any], paired: bool = False) -> Grid:
     """The grid of a request.
 
-    `entries`: name -> number, sequence or text; see `parsed`; `paired`: walk all axes together.
-    Raises InvalidRequest for an entry that is none of the forms, a value that occurs twice, an
-    expression of unknown names or of itself, too many points, or paired axes of different lengths.
+    `entries`: name -> number, sequence or text, as for `parsed`; `paired`: pair the axes. Raises
+    InvalidRequest for an invalid entry, a repeated value, an expression of unknown names or of
+    itself, too many points, or paired axes of different lengths.
 
     Examples
     --------
@@ -272,7 +273,7 @@ def grid(entries: Mapping[str, Any], paired: bool = False) -> Grid:
 
 
 def _ordered(formulas: Mapping[str, Expression], names: set[str]) -> dict[str, Expression]:
-    """Expressions in an order in which each has its names before it."""
+    """Sort expressions so that each follows the expressions it uses."""
     ordered: dict[str, Expression] = {}
     waiting = dict(formulas)
     while waiting:
@@ -281,7 +282,7 @@ def _ordered(formulas: Mapping[str, Expression], names: set[str]) -> dict[str, E
             name, expression = next(iter(waiting.items()))
             missing = sorted(set(expression.names) - names - ordered.keys())
             circular = set(missing) & waiting.keys()
-            problem = "goes round in a circle" if circular else f"needs {', '.join(missing)}"
+            problem = "depends on itself" if circular else f"needs {', '.join(missing)}"
             near = ", ".join(sorted(names | ordered.keys())) or "numbers"
             refuse(name, str(expression), problem, f"a formula of {near}", "a number")
         for name in ready:

@@ -1,7 +1,7 @@
-"""The workers of a dask scheduler, on this machine or many.
+"""Workers of a dask scheduler, on one machine or several.
 
-dask reports what happens to its connections in many lines, and waits for an answer for ever where
-something else listens. Here each is one line, after a time.
+dask logs connection problems in many lines, and waits forever if another program answers at the
+address. Here each problem is one line, after a timeout.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ LOGGERS = ("distributed", "tornado", "asyncio")
 
 
 class SchedulerGone(Exception):
-    """A scheduler that was lost while a sweep was under way; the message is one line."""
+    """The scheduler was lost during a sweep; the message is one line."""
 
 
 class Cluster(Workers):
     """The workers of a dask scheduler.
 
-    The sweep stays where it was started and is the only one that writes the store. The scheduler
-    gives the call of a dead worker to another; one that takes down worker after worker is lost.
+    Only the process that started the sweep writes the store. The scheduler repeats the call of a
+    dead worker on another one; a call that kills several workers counts as lost.
 
     `scheduler`: address, as ``tcp://host:8786``. Raises InvalidRequest if dask.distributed is not
-    installed, or no scheduler answers there.
+    installed, or no scheduler answers.
     """
 
     size = math.inf
@@ -57,7 +57,7 @@ class Cluster(Workers):
                 self._client: Any = distributed.Client(
                     scheduler, timeout=PATIENCE, set_as_default=False, name="attdyn sweep"
                 )
-            except OSError:  # it answered a moment ago
+            except OSError:  # it answered before, so it was lost since
                 raise SchedulerGone(GONE) from None
             stack.callback(self._client.close, timeout=PATIENCE)
             try:
@@ -72,14 +72,14 @@ class Cluster(Workers):
         return self._client.status in ("running", "connecting")
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Hand a call to the scheduler; `SchedulerGone` if that cannot be done."""
+        """Submit a call to the scheduler; raises `SchedulerGone` if it fails."""
         if not self._alive:
             raise SchedulerGone(GONE)
         future: Future[Any] = self._executor.submit(function, *arguments)
         return future
 
     def wait(self, futures: Iterable[Future[Any]], seconds: float) -> set[Future[Any]]:
-        """Wait until at least one future is done, for some seconds at most.
+        """Wait until at least one future is done, at most for some seconds.
 
         Raises SchedulerGone.
         """
@@ -89,14 +89,14 @@ class Cluster(Workers):
         return done
 
     def close(self) -> None:
-        """Take back the calls that are not done."""
+        """Cancel the unfinished calls."""
         if self._client.status == "running":
             self._executor.shutdown(wait=False)
         self._open.close()
 
 
 def _check_scheduler(address: str) -> None:
-    """Ask what is at an address, in a thread: this one may have an event loop of its own."""
+    """Check that a dask scheduler answers; in a thread, as the caller may run an event loop."""
 
     async def limited() -> str:
         return await asyncio.wait_for(_kind(address), PATIENCE)
@@ -109,7 +109,7 @@ def _check_scheduler(address: str) -> None:
         except (OSError, ValueError) as error:
             why = str(error).splitlines()[0] if str(error) else type(error).__name__
             problem = f"does not answer ({why})"
-        except Exception:  # bytes that dask reads as what they are not
+        except Exception:  # another protocol, whose bytes dask misreads
             problem = "does not answer as dask does"
         else:
             if kind == "Scheduler":
@@ -121,7 +121,7 @@ def _check_scheduler(address: str) -> None:
 
 
 async def _kind(address: str) -> str:
-    """Kind of the part of dask at an address, as Scheduler or Worker."""
+    """Type of the dask node at an address, such as Scheduler or Worker."""
     from distributed.comm.core import connect
 
     connection = await connect(address, timeout=PATIENCE)
@@ -134,7 +134,7 @@ async def _kind(address: str) -> str:
 
 @contextlib.contextmanager
 def _silenced() -> Iterator[None]:
-    """Nothing from dask's loggers; those with a level of their own have it back afterwards."""
+    """Context that silences dask's loggers and then restores their levels."""
     existing = [name for name in logging.root.manager.loggerDict if name.split(".")[0] in LOGGERS]
     loggers = [logging.getLogger(name) for name in {*LOGGERS, *existing}]
     levels = [logger.level for logger in loggers]
@@ -148,5 +148,5 @@ def _silenced() -> Iterator[None]:
 
 
 def _cut_off(future: Future[Any]) -> bool:
-    """Whether a future ended because the connection to the scheduler did."""
+    """Whether a future failed because the connection to the scheduler ended."""
     return future.cancelled() or isinstance(future.exception(), (CancelledError, OSError))

@@ -1,8 +1,8 @@
 """Contents of a store: quantities over the grid, and attributes.
 
-A quantity is an array over the swept names, whose chunks are blocks; a series, of which every point
-has one value for each record, has a dimension more. What is not known is `PENDING` among outcomes,
-NaN elsewhere.
+A quantity is an array over the swept names, with one chunk for each block. A series (a value for
+each record of a point) has a further dimension. Unknown values are `PENDING` for outcomes, else
+NaN.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ KIND = "sweep"
 LEAST_HASH = 10_000
 RECORD = "record"
 PATH, TIME = "path_", "time_"
-"""Beginnings of the names of series and of the times of events."""
+"""Prefixes of the names of series and of event times."""
 
 
 @dataclass(frozen=True)
 class Contents:
     """Quantities and manifest of a store.
 
-    `values`: quantity -> array over the grid; empty over blocks that are not done or damaged;
-    `done`, shape (blocks,): the manifest, 0 for a block that is not done, else its `block_hash`;
-    `damage`: number of a block that is done -> what is wrong with it.
+    `values`: quantity -> array over the grid, unknown in unfinished and damaged blocks; `done`,
+    shape (blocks,): the manifest, 0 for an unfinished block, else its `block_hash`; `damage`:
+    number of a damaged block -> description of the damage.
     """
 
     values: Mapping[str, NDArray[Any]]
@@ -43,7 +43,7 @@ class Contents:
 
     @property
     def pending(self) -> list[int]:
-        """Numbers of the blocks to run: not done, or damaged."""
+        """Numbers of the blocks to run: unfinished or damaged."""
         return sorted({*map(int, np.flatnonzero(self.done == 0)), *self.damage})
 
     @property
@@ -61,24 +61,24 @@ def layout(plan: Plan, name: str) -> tuple[tuple[int, ...], tuple[int, ...], tup
 
 
 def empty(plan: Plan, name: str) -> NDArray[Any]:
-    """An unknown quantity over the grid."""
+    """Array over the grid filled with unknown values of a quantity."""
     values = np.empty(layout(plan, name)[0], number_kind(name))
     values[...] = unknown_value(values)
     return values
 
 
 def number_kind(name: str) -> type[np.int8] | type[np.float64]:
-    """Kind of number that a quantity has."""
+    """Number type of a quantity."""
     return np.int8 if name == "outcome" else np.float64
 
 
 def unknown_value(values: NDArray[Any]) -> float:
-    """Value of an unknown quantity."""
+    """Value of an unknown entry."""
     return PENDING if values.dtype.kind == "i" else float("nan")
 
 
 def filled_names(block: Mapping[str, NDArray[Any]]) -> list[str]:
-    """The quantities of a block that hold anything, in order.
+    """Names of the quantities of a block with at least one known value, in order.
 
     `block`: quantity -> values over the box of the block.
     """
@@ -86,12 +86,12 @@ def filled_names(block: Mapping[str, NDArray[Any]]) -> list[str]:
 
 
 def is_filled(values: NDArray[Any]) -> bool:
-    """Whether a block holds anything of a quantity."""
+    """Whether a quantity has a known value in a block."""
     return bool((values != PENDING).any() if values.dtype.kind == "i" else (values == values).any())
 
 
 def block_hash(plan: Plan, number: int, block: Mapping[str, NDArray[Any]]) -> int:
-    """Hash of a block: of its points, and of the values of the quantities that hold anything.
+    """Hash of a block: of its points and of its quantities with known values.
 
     `block`: quantity -> values over the box of the block.
     """
@@ -108,7 +108,7 @@ def block_hash(plan: Plan, number: int, block: Mapping[str, NDArray[Any]]) -> in
 
 
 def attributes_of(plan: Plan) -> dict[str, Any]:
-    """Attributes of the group: the request and how results are shown, as texts."""
+    """Attributes of the group: the request and the presentation, as JSON texts."""
     request = plan.description
     plain = {"kind": KIND, "format": FORMAT, "system": request.pop("system")}
     return (

@@ -1,8 +1,8 @@
-"""The folder of a sweep: nothing of the user's in it, and one process that writes.
+"""Checks and lock of the folder of a sweep: no foreign files, one writing process.
 
-A store holds files of a few names only, which zarr writes: the description ``zarr.json`` of the
-group and of each array, and the chunks below ``c``. A file comes under a name that ends in
-``.<32 digits>.partial`` before it takes its place, and stays under it when the process is killed.
+zarr writes only files of a few names: metadata ``zarr.json`` of the group and of each array, and
+chunks below ``c``. Each file is written under a name ending in ``.<32 digits>.partial`` and then
+renamed, so a killed process may leave a partial file.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from pathlib import Path
 from dynamics.validation import InvalidRequest
 
 PARTIAL = re.compile(r"(?:[^/]+/)?(?:zarr|c(?:/\d+)*)\.[0-9a-f]{32}\.partial")
-"""Files of a store that were being written, by their paths in it."""
+"""Relative paths of partially written files of a store."""
 FIRST = re.compile(r"zarr\.[0-9a-f]{32}\.partial")
-"""Name of the file that a sweep killed at its beginning leaves in a folder."""
+"""Name of the file left in a folder by a sweep that was killed at its beginning."""
 WHOLE = re.compile(r"(?:[^/]+/)?zarr\.json|[^/]+/c(?:/\d+)*")
-"""Files of a store."""
+"""Relative paths of complete files of a store."""
 ALLOWED = "out can be a new folder or an earlier sweep's"
 
 
 def check_folder(path: Path) -> None:
-    """Make the folder of a sweep; refuse a place that holds something else or is not writable."""
+    """Make the folder of a sweep; refuse a path with other contents or without write permission."""
     try:
         if path.is_symlink() or (path.exists() and not path.is_dir()):
             raise InvalidRequest(f"out={str(path)!r} is not a folder; {ALLOWED}")
@@ -41,7 +41,7 @@ def check_folder(path: Path) -> None:
 
 
 def refuse_foreign(path: Path) -> None:
-    """Refuse a store with a file that no sweep has written; empty folders are allowed."""
+    """Refuse a store with files not written by a sweep; empty folders are allowed."""
     _refuse_others(path, _files(path), WHOLE, PARTIAL)
 
 
@@ -52,13 +52,13 @@ def _refuse_others(path: Path, names: Iterable[str], *allowed: re.Pattern[str]) 
 
 
 def remove_partial(path: Path) -> None:
-    """Remove the files that a killed sweep had begun to write, from a store."""
+    """Remove partially written files of a killed sweep from a store."""
     for name in [name for name in _files(path) if PARTIAL.fullmatch(name)]:
         (path / name).unlink()
 
 
 def _files(path: Path) -> Iterator[str]:
-    """Paths of all files in a folder, and of links, which are not followed."""
+    """Relative paths of all files and links in a folder; links are not followed."""
     for folder, below, files in os.walk(path, onerror=_raised):
         inside = Path(folder).relative_to(path).as_posix()
         for name in (*files, *(each for each in below if os.path.islink(f"{folder}/{each}"))):
@@ -71,13 +71,13 @@ def _raised(error: OSError) -> None:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Keep other sweeps from a store, without a file of its own.
+    """Context that locks a store against other sweeps, without a lock file.
 
-    Raises InvalidRequest if another sweep is at work there.
+    Raises InvalidRequest if another sweep has locked it.
     """
     try:
         import fcntl
-    except ImportError:  # not on this system: nothing to lock with
+    except ImportError:  # this operating system has no fcntl locks
         yield
         return
     handle = os.open(path, os.O_RDONLY)

@@ -1,7 +1,7 @@
-"""A sweep before it is run: its points, the blocks they are done in, and what identifies it.
+"""Plan of a sweep: its points, its blocks, and the request that identifies it.
 
-A block is a box of the grid, a part of its last dimensions. It is one chunk of the store, so that
-what is done is known block by block; its points are run in parts, by several workers.
+A block is a box of the grid, a part of its last dimensions, and one chunk of the store, so progress
+is recorded by block. Several workers share the points of a block.
 """
 
 from __future__ import annotations
@@ -29,30 +29,31 @@ from dynamics.validation import InvalidRequest, brief, integer, known_word, refu
 from theory.update_rules import OPTIONS
 
 BLOCKS, MOST_IN_BLOCK = 32, 256
-"""About how many blocks a sweep has, and the most points of a block."""
+"""Approximate number of blocks of a sweep, and most points of a block."""
 LOOKED_AT = 512
-"""Points of a grid that are all looked at before it is run; a larger one is, block by block."""
+"""Most points of a grid that is validated completely before the run; larger grids are validated
+block by block."""
 TRIED = 5
-"""Problems that are made to see whether words are right, at most."""
+"""Most problems constructed to validate options that are words."""
 MODEL = "model"
-"""Entry of the description of a user's own model only: part of the model -> hash."""
+"""Entry of the description for a user's model: part of the model -> hash."""
 OBSERVED = "observed_"
-"""Before the name of a quantity that is also that of a swept option, as ``spread``."""
+"""Prefix of a quantity whose name is also a swept option, such as ``spread``."""
 WORDS = ("full", "expectation", "rule", "schedule", "stages")
 """Options whose values are words."""
 CONSTANTS = tuple(name for name in OPTIONS if name not in WORDS)
 RUN = ("time", "rtol", "eta", "steps", "tolerance", *SAMPLING_OPTIONS, *CONSTANTS)
-"""Settings of a run that are numbers, and may be axes."""
+"""Numerical settings of a run, which may be axes."""
 
 Index = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The points of a sweep, cut into blocks.
+    """The points of a sweep, divided into blocks.
 
-    `block`: points of a block along each dimension; `presentation`: how its results are shown; None
-    for stores that do not say.
+    `block`: points of a block along each dimension; `presentation`: labels of the results, None for
+    older stores.
     """
 
     grid: Grid
@@ -66,7 +67,7 @@ class Plan:
 
     @property
     def description(self) -> dict[str, Any]:
-        """All that decides the values in the store, as plain values."""
+        """Everything that determines the values in the store, as plain values."""
         grid = self.grid
         model = {MODEL: dict(self.runner.digests)} if self.runner.digests else {}
         return {
@@ -93,7 +94,7 @@ class Plan:
         return tuple(slice(k * b, min(k * b + b, n)) for k, b, n in corner)
 
     def indices(self, number: int) -> Iterator[Index]:
-        """The points of a block, in order."""
+        """Indices of the points of a block, in order."""
         return itertools.product(*(range(s.start, s.stop) for s in self.box(number)))
 
     def size(self, number: int) -> int:
@@ -102,11 +103,11 @@ class Plan:
 
     @cached_property
     def _reasons(self) -> dict[Index, str]:
-        """Reasons of the points that were looked at; of a large grid of those that are invalid."""
+        """Reasons of the validated points; for a large grid only of invalid ones."""
         return {}
 
     def invalid_reason(self, index: Index) -> str:
-        """Why a point cannot be run; empty if nothing is wrong."""
+        """Reason why a point is invalid; empty if it is valid."""
         if index in self._reasons:
             return self._reasons[index]
         try:
@@ -119,9 +120,9 @@ class Plan:
 
     @cached_property
     def invalid_reasons(self) -> Mapping[Index, str]:
-        """All points that cannot be run, and why; every point is looked at.
+        """Index -> reason of all invalid points; every point is validated.
 
-        Raises InvalidRequest if none can.
+        Raises InvalidRequest if all points are invalid.
         """
         with progress.bar("check", self.grid.size, unit="points") as bar:
             for index in self.grid:
@@ -134,9 +135,9 @@ class Plan:
 
     @cached_property
     def first_valid(self) -> Index:
-        """A point that can be run; the ends of blocks come first, then all others.
+        """Index of a valid point; ends of blocks are tried before all other points.
 
-        Raises InvalidRequest if none can.
+        Raises InvalidRequest if all points are invalid.
         """
         for number in range(len(self.blocks)):
             for index in self._ends(number):
@@ -145,20 +146,20 @@ class Plan:
         return next(index for index in self.grid if index not in self.invalid_reasons)
 
     def _ends(self, number: int) -> list[Index]:
-        """Points that stand for a block: all of a small grid, else the first and the last."""
+        """Points that represent a block: all of a small grid, else the first and the last."""
         if self.grid.size <= LOOKED_AT:
             return list(self.indices(number))
         box = self.box(number)
         return [tuple(part.start for part in box), tuple(part.stop - 1 for part in box)]
 
     def column(self, quantity: str) -> str:
-        """The name of a quantity in the store: another one where an axis or a formula has its."""
+        """Name of a quantity in the store; prefixed if an axis or a formula has the same name."""
         taken = any(quantity == axis.name for axis in self.grid.axes)
         return OBSERVED + quantity if taken or quantity in self.grid.derived else quantity
 
     @cached_property
     def frame(self) -> dict[str, tuple[tuple[str, ...], NDArray[Any]]]:
-        """Name -> dimensions and values of axes and derived parameters; NaN where none is."""
+        """Name -> dimensions and values of axes and derived parameters; NaN where undefined."""
         grid = self.grid
         axes = {
             a.name: (grid.dims if grid.paired else (a.name,), np.array(a.values)) for a in grid.axes
@@ -168,9 +169,9 @@ class Plan:
         return {**axes, **paired, **derived}
 
     def check(self) -> None:
-        """Make a problem if only that shows whether words or free letters are right.
+        """Construct a problem, if needed to validate words and free letters.
 
-        Raises InvalidRequest if none of a few can be made.
+        Raises InvalidRequest if `TRIED` constructions fail.
         """
         system = self.runner.system
         allowed = {*(f.name for f in fields(system.Parameters)), *RUN, *system.empirical_options}
@@ -200,7 +201,7 @@ class Plan:
 
 
 def different_entries(stored: Mapping[str, Any], request: Mapping[str, Any]) -> list[str]:
-    """Differences between two descriptions, in words.
+    """Differences between two descriptions, as texts.
 
     `stored`, `request`: as `Plan.description`.
     """
@@ -215,7 +216,7 @@ def different_entries(stored: Mapping[str, Any], request: Mapping[str, Any]) -> 
 
 
 def _by_name(request: Mapping[str, Any]) -> dict[str, Any]:
-    """One entry for each name; axes, formulas and fixed values by the name of the parameter."""
+    """Flatten a description to one entry for each parameter, program and part of the model."""
     entries: dict[str, Any] = {}
     for name, value in request.items():
         if name == "versions":
@@ -238,13 +239,13 @@ def _shortened(value: Any) -> str:
 
 
 def planned(system: System, entries: Mapping[str, Any], paired: bool, records: int) -> Plan:
-    """The plan of a request; axes are in the order of the parameters, however they are given.
+    """The plan of a request; axes are sorted in the order of the parameters.
 
     `entries`: name -> number, values or text, for parameters, settings of the run (`RUN`), options
-    of the empirical problem, and free letters that expressions use; words for ``full`` and such;
-    one list, or its text, for a parameter that is a list; `paired`: walk all axes together;
-    `records`: records of a path at every point; 0 for none. Raises InvalidRequest for a name that
-    nothing uses, settings that exclude each other, or a wrong entry.
+    of the empirical problem, and free letters; words for options such as ``full``; a single list
+    for a parameter that is a list; `paired`: pair the axes; `records`: records of a path at every
+    point, 0 for none. Raises InvalidRequest for unused names, conflicting settings, or an invalid
+    entry.
     """
     parameters: dict[str, Any] = {f.name: f.default for f in fields(system.Parameters)}
     switches = {name for name, default in parameters.items() if isinstance(default, bool)}
@@ -289,15 +290,15 @@ def planned(system: System, entries: Mapping[str, Any], paired: bool, records: i
 
 
 def whole_names(system: System) -> set[str]:
-    """Parameters and settings that are whole numbers."""
+    """Names of integer parameters and settings."""
     own = {f.name for f in fields(system.Parameters) if isinstance(f.default, int)}
     return own | {"d", "steps", *SAMPLING_OPTIONS}
 
 
 def _is_word(name: str, value: Any, system: System, parameters: Mapping[str, Any]) -> bool:
-    """Whether an entry is a word of an option or a parameter, not a number or a formula.
+    """Whether an entry is a word of an option or parameter, not a number or formula.
 
-    A parameter that is a list, as its default is, is one word, and never an axis.
+    A parameter whose default is a list is one word, never an axis.
     """
     if name in WORDS or isinstance(parameters.get(name), (str, tuple)):
         return True
@@ -305,7 +306,7 @@ def _is_word(name: str, value: Any, system: System, parameters: Mapping[str, Any
 
 
 def _listed(value: Any) -> str:
-    """A list as text, equal for equal lists: entries with commas, rows with semicolons."""
+    """Text of a list, equal for equal lists: commas between entries, semicolons between rows."""
     rows: Any = [[value]]
     if isinstance(value, str):
         rows = [row.split(",") for row in value.split(";")]
@@ -327,7 +328,7 @@ def _written(entry: Any) -> str:
 def _with_run(
     system: System, words: dict[str, Any], numbers: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Words and numbers of a request, with the defaults of the system for settings of the run."""
+    """Words and numbers of a request, completed by the system's default settings of a run."""
     own = {field.name for field in fields(system.Parameters)}
     given = {n: v for n, v in {**numbers, **words}.items() if n not in own}
     descent, full = [n for n in ("eta", "steps", *OPTIONS) if n in given], words.get("full")
@@ -348,7 +349,7 @@ def _with_run(
 
 
 def restored(request: Mapping[str, Any], presentation: Presentation | None = None) -> Plan:
-    """The plan of a stored request; its system is loaded when something needs it.
+    """The plan of a stored request; the system is loaded only when needed.
 
     `request`: as `Plan.description`.
     """
@@ -363,7 +364,7 @@ def restored(request: Mapping[str, Any], presentation: Presentation | None = Non
 
 
 def block_shape(shape: Sequence[int]) -> tuple[int, ...]:
-    """The shape of a block: whole last dimensions and a part of the one before.
+    """Shape of a block: the whole last dimensions and a part of the one before.
 
     `shape`: of the grid.
     """

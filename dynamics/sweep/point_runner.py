@@ -1,9 +1,8 @@
-"""One point of a sweep: a problem is made, trained, and reduced to a row of numbers.
+"""One point of a sweep: its problem is constructed, trained, and summarized as a row of numbers.
 
 A row holds ``outcome`` (an index into `dynamics.results.outcome.POINT_KINDS`), ``end_time``,
-``time_<event>`` (absent where the event was not reached), for flows ``uncertainty_<event>``, and
-the final values of the scalar parts of the state and of every observable. A *path*, on request,
-holds the same scalars at logarithmically spaced times.
+``time_<event>`` (only if reached), for flows ``uncertainty_<event>``, and the final values of the
+scalars and observables. An optional *path* holds the same scalars at logarithmically spaced times.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ CLOSURE_SIZES = ("scalars", "free", "sample_classes")
 Row = dict[str, float]
 Path = dict[str, list[float]]
 Measured = tuple[Row, Path, str]
-"""Row and path of a point, and why it could not be run (empty if it was)."""
+"""Row and path of a point, and the reason if it is invalid, else ""."""
 
 _ONE_AT_A_TIME = threading.Lock()
 
@@ -46,10 +45,9 @@ class PointRunner:
     """Runner of the points of a sweep.
 
     `reference`: name of the system, or path of its model file; `words`: options whose values are
-    words: ``full``, ``expectation``, those of the empirical problem, and parameters that are words;
-    `records`: records of the path after the start; 0 for no path; `digests`: part of the model ->
-    short hash; empty for a built-in system; `loaded`: the system itself, if it is known; else it is
-    loaded when it is needed. It does not travel to other processes.
+    words, such as ``full``, and parameters that are words; `records`: records of the path after the
+    start, 0 for no path; `digests`: part of the model -> short hash, empty for a built-in system;
+    `loaded`: the system, if already loaded; it is not pickled.
     """
 
     reference: str
@@ -63,14 +61,14 @@ class PointRunner:
 
     @cached_property
     def system(self) -> System:
-        """The system.
+        """The system, loaded on first use.
 
         Raises InvalidRequest if it cannot be loaded, or its model has changed.
         """
         return self.loaded or load_unchanged(self.reference, self.digests)
 
     def parts(self, point: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Parameters, and options of the run; free letters may be among the options."""
+        """Parameters, and options of the run; the options may include free letters."""
         names = self.system.Parameters.__dataclass_fields__
         entries = {**point, **self.words}
         parameters = {name: value for name, value in entries.items() if name in names}
@@ -80,18 +78,18 @@ class PointRunner:
     def problem(self, point: Mapping[str, Any]) -> Any:
         """The problem of a point.
 
-        Raises InvalidRequest if it cannot be made.
+        Raises InvalidRequest if its parameters are invalid.
         """
         parameters, options = self.parts(point)
         made = self.system.Parameters(**parameters)
         return self.system.problem(made, options.get("full"), options)
 
     def _how(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Rule, schedule and stages of options; nothing of a flow."""
+        """Rule, schedule and stages of options; empty for a flow."""
         return {} if "time" in options else requested(options, self.system.default_runs["run"])
 
     def check_rule(self, problem: Problem, point: Mapping[str, Any]) -> None:
-        """Refuse a schedule or stages that a run of a problem would refuse.
+        """Refuse a schedule or stages that are invalid for a problem.
 
         `point`: name -> number.
         """
@@ -100,7 +98,7 @@ class PointRunner:
             check_rule(problem, int(options["steps"]), **how)
 
     def invalid_reason(self, point: Mapping[str, Any]) -> str:
-        """Why a point cannot be run, from its numbers alone; empty if nothing is wrong."""
+        """Reason why a point is invalid, from its numbers alone; empty if it is valid."""
         parameters, options = self.parts(point)
         try:
             self.system.Parameters(**parameters)
@@ -111,9 +109,9 @@ class PointRunner:
         return ""
 
     def measure(self, points: Sequence[Mapping[str, Any]]) -> list[Measured]:
-        """Run points, one after the other.
+        """Run points one after the other.
 
-        Returns list of (row, path, reason): the reason says why a point cannot be run.
+        Returns list of (row, path, reason); the reason is not empty for an invalid point.
         """
         return list(map(self._measured, points))
 
@@ -126,16 +124,16 @@ class PointRunner:
             return _failed(error)
 
     def refusal(self, point: Mapping[str, Any]) -> str:
-        """Why a point cannot be run, by running it; empty if it can."""
+        """Reason why a point is invalid, found by running it; empty if it is valid."""
         return self.measure([point])[0][2]
 
 
 def measure_points(runner: PointRunner, points: Sequence[Mapping[str, Any]]) -> list[Measured]:
-    """Run points in whatever process this is called.
+    """Run points in the calling process.
 
     `points`: name -> number, of every parameter and setting. Raises InvalidRequest if the system
-    cannot be loaded, or its model has changed. Raises RuntimeError with the traceback of an error
-    of this program.
+    cannot be loaded, or its model has changed. Raises RuntimeError with a traceback for a
+    programming error.
     """
     with _ONE_AT_A_TIME:
         try:
@@ -144,17 +142,17 @@ def measure_points(runner: PointRunner, points: Sequence[Mapping[str, Any]]) -> 
         except InvalidRequest:
             raise
         except Exception:
-            # As text: not every error can be sent from one process to another.
+            # As text: not every exception can be pickled.
             raise RuntimeError(f"a worker failed:\n{traceback.format_exc()}") from None
 
 
 def killed() -> Measured:
-    """The result of a point that took its worker down."""
+    """Result of a point that killed its worker."""
     return {"outcome": float(POINT_KINDS.index(KILLED))}, {}, KILLED
 
 
 def _failed(error: BaseException) -> Measured:
-    """The result of a point at which something was raised; an interruption is raised again."""
+    """Result of a point that raised an error; an interruption is raised again."""
     if isinstance(error, KeyboardInterrupt):
         raise error
     if isinstance(error, MemoryError):
@@ -177,7 +175,7 @@ def _check_run(options: Mapping[str, Any], flows: bool) -> None:
 def _trained(
     problem: Problem, options: Mapping[str, Any], records: int, how: Mapping[str, Any]
 ) -> Trajectory:
-    """The run of a point to its end."""
+    """Run a point to its end."""
     if "time" in options:
         horizon = float(options["time"])
         times = np.append(0.0, _spaced(min(1e-2, 1e-3 * horizon), horizon, records))
@@ -188,7 +186,7 @@ def _trained(
 
 
 def _spaced(first: float, last: float, count: int) -> NDArray[np.float64]:
-    """Geometric values up to the last; from the first on, unless there is one alone."""
+    """Geometrically spaced values from `first` to `last`; only `last` if `count` is 1."""
     values = np.geomspace(first, last, count)
     values[-1:] = last
     return values
@@ -210,7 +208,7 @@ def _row(run: Trajectory) -> Row:
 
 
 def _path(run: Trajectory, records: int) -> Path:
-    """Series of equal length: a run that ended early is filled with NaN."""
+    """Series of equal length; NaN after the end of a run."""
     if not records:
         return {}
     series = {"time": run.time} | run.scalars

@@ -1,4 +1,4 @@
-"""A sweep that was run: read from its store, counted, written as a table or as NetCDF."""
+"""Results of a sweep: read from its store, counted, exported as CSV or NetCDF."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ class Sweep:
     Attributes
     ----------
     dataset : xarray.Dataset
-        One variable for each quantity over the swept dimensions; NaN where a point has none.
-        ``outcome`` is an index into the attribute ``kinds``, -1 where a point was not run yet and
-        -2 where it cannot be. Also the manifest ``done``, one entry for each block.
+        One variable for each quantity over the swept dimensions; NaN if unknown. ``outcome`` is an
+        index into the attribute ``kinds``, -1 for a point that has not run and -2 for an invalid
+        point. ``done`` is the manifest, one entry for each block.
     plan : Plan
         The request.
     refusals : mapping
-        Index of a point -> why its problem could not be made, in this call.
+        Index of a point -> why its problem could not be constructed in this call.
     interrupted : bool
-        Whether this call ended early; the same call goes on.
+        Whether this call was interrupted; the same call resumes it.
 
     Examples
     --------
@@ -64,9 +64,9 @@ class Sweep:
 
     @cached_property
     def reasons(self) -> Mapping[tuple[int, ...], str]:
-        """Index of a point that was not run -> why it cannot be; needs the system.
+        """Index of an invalid point -> reason; loads the system.
 
-        A problem that an earlier call could not make is tried once more, to say why.
+        Problems that failed in an earlier call are constructed again to find the reason.
         """
         invalid = list(map(tuple, np.argwhere(self.dataset["outcome"].values == INVALID).tolist()))
         reasons = {}
@@ -79,16 +79,16 @@ class Sweep:
 
     @property
     def presentation(self) -> Presentation:
-        """How it is shown; in older stores names are written out."""
+        """Labels of the results; older stores use the plain names."""
         return self.plan.presentation or Presentation.empty(self.plan.runner.reference)
 
     @property
     def outcomes(self) -> dict[str, int]:
-        """Outcome -> number of points; ``"invalid"`` and ``"not run"`` among them."""
+        """Outcome -> number of points, including ``"invalid"`` and ``"not run"``."""
         return _counts(Counter(self.dataset["outcome"].values.ravel().tolist()))
 
     def overview(self) -> dict[str, Any]:
-        """Summary: axes, what every point shares, and how the points ended."""
+        """Entries of the text form: axes, fixed values, and outcomes."""
         grid, hidden = self.plan.grid, ("outcome", DONE)
         return {
             "system": self.plan.runner.reference,
@@ -108,14 +108,14 @@ class Sweep:
 
 
 def dataset(plan: Plan, contents: Contents, attributes: Mapping[str, Any]) -> xarray.Dataset:
-    """The contents of a store as an xarray dataset.
+    """Contents of a store as an xarray dataset.
 
     `attributes`: of the store.
     """
     import xarray
 
-    # An event that no run has reached is a quantity too. Older stores do not name the events; they
-    # are those of built-in systems.
+    # An event that no run has reached is included. Older stores belong to built-in systems and do
+    # not name the events.
     events = (plan.presentation or plan.runner.system.presentation).event_latex
     times = {f"{TIME}{name}": empty(plan, TIME) for name in events}
     values = dict(sorted({**times, **contents.values}.items()))
@@ -129,10 +129,9 @@ def _counts(codes: Mapping[int, int]) -> dict[str, int]:
 
 
 def load(path: str | os.PathLike[str]) -> Sweep:
-    """Read a sweep, also one that is not complete.
+    """Read a sweep, complete or not.
 
-    `path`: the zarr store. Raises InvalidRequest if there is none, it is of another format, or
-    damaged.
+    `path`: the zarr store. Raises InvalidRequest if it is missing, damaged, or of another format.
 
     Examples
     --------
@@ -157,9 +156,9 @@ def load(path: str | os.PathLike[str]) -> Sweep:
 
 
 def status(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """How far a sweep is: blocks, done, points, diverged, outcomes, damaged, and its request.
+    """Progress of a sweep: blocks, done, points, diverged, outcomes, damaged, and its request.
 
-    `path`: the zarr store. Raises InvalidRequest if there is no sweep, or one of another format.
+    `path`: the zarr store. Raises InvalidRequest if it is missing, or of another format.
 
     Examples
     --------
@@ -189,9 +188,9 @@ def status(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def write_csv(sweep: Sweep, path: Path) -> None:
-    """Write a line for each point of the dataset: axes, outcome, every number; empty where none.
+    """Write a CSV line for each point: axes, outcome, numbers; unknown values are empty.
 
-    `path`: numbers are written so that they are read back bit for bit.
+    `path`: CSV file; numbers are written with all digits.
     """
     data = sweep.dataset.drop_dims([BLOCK, RECORD], errors="ignore")
     table = data.to_dataframe(dim_order=sweep.plan.grid.dims)
@@ -207,8 +206,8 @@ def write_netcdf(sweep: Sweep, path: Path) -> None:
     Raises InvalidRequest if h5netcdf is not installed.
     """
     try:
-        import h5netcdf  # noqa: F401 (what xarray writes with)
-        import h5py  # noqa: F401 (what that writes with)
+        import h5netcdf  # noqa: F401 (used by xarray)
+        import h5py  # noqa: F401 (used by h5netcdf)
     except ImportError:
         raise InvalidRequest("NetCDF needs h5netcdf; pip install -e '.[netcdf]'") from None
     sweep.dataset.drop_dims(BLOCK).to_netcdf(path, engine="h5netcdf")

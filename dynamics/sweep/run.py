@@ -1,7 +1,7 @@
-"""Running a sweep: points to workers, blocks to the store, until everything is done.
+"""Execution of a sweep: points are sent to workers, finished blocks are written to the store.
 
-Only this process writes. Points whose worker died are tried again one by one, and a point that
-takes down two workers is recorded as that.
+Only this process writes. Points whose worker died are tried again one by one; a point that kills
+two workers is recorded as such.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from dynamics.validation import InvalidRequest, integer, path_of, refuse
 
 ADDRESS = "DASK_SCHEDULER_ADDRESS"
 TRIES = 2
-"""Workers that a single point may take down."""
+"""Most workers that a single point may kill."""
 TOGETHER = 32
-"""Points of a block that a worker is given at once, at most."""
+"""Most points of a block that a worker receives at once."""
 AT_ONCE = 16
-"""Blocks that are looked at between two looks for results."""
+"""Most blocks that are validated between two checks for results."""
 POLL = 0.2
-"""Seconds between looks for an interruption."""
+"""Seconds between two checks for an interruption."""
 FAILED = [POINT_KINDS.index(kind) for kind in (*FAILURES, KILLED)]
 
 
@@ -61,25 +61,25 @@ def sweep(
     Parameters
     ----------
     system : System, str, path-like or Model
-        As of `dynamics.load_system`.
+        As for `dynamics.load_system`.
     given : mapping
         Name -> number, values, or text: ``"a:b:n"``, ``"a:b:n:log"``, a formula of other names.
-        Names are parameters, flags of ``attdyn sweep``, and free letters that formulas use; a
-        parameter that is a list takes one, and is not an axis. Without a ``time``, ``eta``,
-        ``steps`` or rule: the flow, for as long as ``attdyn run`` goes; with ``full``, or of a
-        model file with a rule, step by step.
+        Names are parameters, flags of ``attdyn sweep``, and free letters that formulas use. A
+        parameter that is a list takes one list and is never an axis. Without ``time``, ``eta``,
+        ``steps`` or a rule, points run as by ``attdyn run``: the flow, or descent with ``full`` or
+        if the model file has a rule.
     out : path-like, optional
-        The zarr store. If it holds a part of the same sweep, that part is not run again, except
-        for blocks that are damaged. Without one, nothing stays on disk.
+        The zarr store. Finished blocks of the same sweep are not run again, unless damaged. If
+        missing, a temporary store is used.
     paired : bool
-        Walk all axes together instead of crossing them.
+        Pair the axes instead of crossing them.
     strict : bool
-        Refuse a grid with points that cannot be run, instead of leaving them out.
+        Refuse a grid with invalid points, instead of skipping them.
     trajectory : int
-        Also store so many records of each run, at logarithmically spaced times.
+        Number of records of each run to store, at logarithmically spaced times.
     workers : int, optional
-        Processes; one for each core by default, 0 for this process itself. A model that is in no
-        file, or a system that was changed in memory, runs in this process only.
+        Number of processes; default: one for each core; 0: the calling process. A model without a
+        file, or a system modified in memory, runs only in the calling process.
     scheduler : str, optional
         Address of a dask scheduler whose workers are used instead.
 
@@ -90,12 +90,12 @@ def sweep(
     Raises
     ------
     InvalidRequest
-        If the request is wrong, all points are, the store is another sweep's, or the model file is
-        changed while the sweep goes on.
+        If the request or all its points are invalid, the store holds another sweep, or the model
+        file changes during the sweep.
     dynamics.sweep.store.StoreError
         If the store cannot be written.
     dynamics.sweep.cluster.SchedulerGone
-        If the scheduler is lost while the sweep goes on; what was done is kept.
+        If the scheduler is lost during the sweep; finished blocks are kept.
 
     Examples
     --------
@@ -115,10 +115,10 @@ def sweep(
     if strict and (invalid := plan.invalid_reasons):
         reason = next(iter(invalid.values()))
         raise InvalidRequest(f"{len(invalid)} points cannot be run: {reason}")
-    _ = plan.first_valid  # refused before any process is started
+    _ = plan.first_valid  # raises before any process is started
     tasks = max(len(plan.blocks), ceil(plan.grid.size / TOGETHER))
     with closing(workers_for(loaded, workers, scheduler, tasks)) as pool:
-        import xarray  # noqa: F401 (half a second, while the workers load and not at the end)
+        import xarray  # noqa: F401 (takes 0.5 s, while the workers load)
 
         plan.check()
         with TemporaryDirectory(prefix="attdyn-") as scratch:
@@ -138,7 +138,7 @@ def _swept(plan: Plan, store: SweepStore, workers: Workers) -> Sweep:
 
 @dataclass(frozen=True)
 class _Task:
-    """Points of a block, and how often a worker was given them."""
+    """Points of a block, and how many workers have received them."""
 
     block: int
     indices: tuple[Index, ...]
@@ -146,7 +146,7 @@ class _Task:
 
 
 class _BlockQueue:
-    """Tasks that wait and that are under way, and the results of blocks that are not complete."""
+    """Waiting and running tasks, and the results of incomplete blocks."""
 
     def __init__(self, plan: Plan, workers: Workers, blocks: Iterable[int]) -> None:
         self.plan, self.workers = plan, workers
@@ -159,11 +159,11 @@ class _BlockQueue:
 
     @property
     def left(self) -> bool:
-        """Whether anything is still to be run."""
+        """Whether any task is waiting or running."""
         return bool(self.unopened or self.waiting or self.running)
 
     def _open(self, block: int) -> None:
-        """Queue the points of a block that can be run; a block without any is empty."""
+        """Queue the valid points of a block; a block without valid points is complete at once."""
         valid = tuple(i for i in self.plan.indices(block) if not self.plan.invalid_reason(i))
         if valid:
             parts = range(0, len(valid), TOGETHER)
@@ -173,7 +173,7 @@ class _BlockQueue:
             self.empty.append(block)
 
     def submit(self) -> None:
-        """Start as many tasks as the workers take, of a few blocks that are looked at now."""
+        """Submit as many tasks as the workers take; validates only a few blocks at a time."""
         for _ in range(AT_ONCE):
             while self.waiting and len(self.running) < self.workers.size:
                 task = self.waiting.popleft()
@@ -184,7 +184,7 @@ class _BlockQueue:
             self._open(self.unopened.popleft())
 
     def collect(self, task: _Task, future: Future[list[Measured]]) -> dict[Index, Measured]:
-        """The results of a task; none if its points are to be tried again one by one."""
+        """Results of a task; empty if its points are queued again one by one."""
         try:
             measured = future.result()
         except self.workers.lost:
@@ -206,10 +206,10 @@ class _BlockQueue:
 def run_blocks(
     plan: Plan, store: SweepStore, workers: Workers, pending: list[int]
 ) -> tuple[dict[Index, str], bool]:
-    """Run the blocks that are not done, and write each when it is complete.
+    """Run the unfinished blocks, and write each block when it is complete.
 
     `store`: open; `pending`: numbers of the blocks. Returns (dict, bool): points whose problem
-    could not be made -> why, and whether it was interrupted.
+    could not be constructed -> reason, and whether the run was interrupted.
     """
     refusals: dict[Index, str] = {}
     done, failed = plan.grid.size - sum(map(plan.size, pending)), 0
@@ -217,13 +217,13 @@ def run_blocks(
         interruption() as interrupted,
         progress.bar("sweep", plan.grid.size, done, "points") as bar,
     ):
-        # Sizes mostly ascend: a sweep does not end with its longest runs.
+        # Reversed, because sizes mostly ascend: the longest runs come first.
         blocks = _BlockQueue(plan, workers, pending[::-1])
         while blocks.left and not interrupted.is_set():
             blocks.submit()
             idle = blocks.unopened and len(blocks.running) < workers.size
             for future in workers.wait(blocks.running, 0.0 if idle else POLL):
-                # A signal during a point in this process cuts that point short: it is no result.
+                # A signal cuts the present point of this process short, so its result is dropped.
                 if interrupted.is_set():
                     break
                 task = blocks.running.pop(future)
@@ -261,7 +261,7 @@ def _block(plan: Plan, number: int, results: Mapping[Index, Measured]) -> dict[s
             block[name][inside] = value
     for values in block.values():
         if values.dtype.kind == "f":
-            values[np.isnan(values)] = np.nan  # one NaN of many: equal values are equal bytes
+            values[np.isnan(values)] = np.nan  # one NaN bit pattern: equal bytes
     return block
 
 
@@ -273,7 +273,7 @@ def cores() -> int:
 
 
 def workers_for(system: System, workers: int | None, scheduler: str | None, tasks: int) -> Workers:
-    """Where to run a sweep, as requested; processes begin to load what they need."""
+    """Workers of a sweep, as requested; processes start to load the system."""
     if not can_be_loaded_again(system):
         for name, value in {"workers": workers or None, "scheduler": scheduler}.items():
             if value is not None:

@@ -1,11 +1,10 @@
-"""A sweep on disk: a zarr v3 group that xarray opens, one array for each quantity.
+"""A sweep on disk: a zarr v3 group readable by xarray, one array for each quantity.
 
 Dimensions are the swept names; a chunk is a block, and every chunk has a checksum. The array
-``done`` is the manifest: 0 for a block that is not finished, else the hash of its points and
-values, written after them. So a block that a killed sweep had begun to write is not there, and one
-with a chunk that is unreadable, gone, or of other points is seen; the next sweep runs both again,
-to the same bytes. Only one process writes; no clock reading is stored, so equal sweeps are equal
-files.
+``done`` is the manifest: 0 for an unfinished block, else a hash of its points and values, written
+after the values. A partly written block therefore counts as unfinished, and an unreadable, missing
+or wrong chunk is detected; the next sweep runs both again. Only one process writes. No clock time
+is stored, so equal sweeps are equal files.
 """
 
 from __future__ import annotations
@@ -41,17 +40,17 @@ REQUEST_PARTS = {
     "axes": dict, "fixed": dict, "derived": dict, "paired": bool, "records": int, "block": list,
     "versions": dict,
 }  # fmt: skip
-"""Entries of a request beside the system, and their types."""
+"""Entries of a request except the system, and their types."""
 DONE, BLOCK = "done", "block"
 
 
 class StoreError(Exception):
-    """A store that cannot be written; the message is one line."""
+    """A store cannot be written; the message is one line."""
 
 
 @contextmanager
 def store_errors(path: Path) -> Iterator[None]:
-    """Turn errors of the file system into `StoreError`."""
+    """Context that converts file system errors to `StoreError`."""
     try:
         yield
     except OSError as error:
@@ -61,14 +60,14 @@ def store_errors(path: Path) -> Iterator[None]:
 
 
 def _reason(error: BaseException) -> str:
-    """The first line of the message of an error."""
+    """First line of an error message."""
     return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
 def read_request(path: Path) -> tuple[dict[str, Any], Presentation | None]:
-    """The request that a store was made by, and how it is shown; older stores do not say that.
+    """Request and presentation of a store; older stores have no presentation.
 
-    Raises InvalidRequest if it is not a sweep, or one of another format.
+    Raises InvalidRequest if the path is not a sweep, or has another format.
     """
     try:
         attributes = stored_attributes(path)
@@ -87,7 +86,7 @@ def read_request(path: Path) -> tuple[dict[str, Any], Presentation | None]:
         request = {name: json.loads(attributes[name]) for name in parts}
         for name, kind in parts.items():
             if not isinstance(request[name], kind):
-                raise ValueError(f"its {name} are no {kind.__name__}")
+                raise ValueError(f"its {name} is not a {kind.__name__}")
         presentation = Presentation.from_attributes(attributes)
         return {"system": attributes["system"]} | request, presentation
     except (AttributeError, KeyError, ValueError, TypeError) as error:
@@ -113,10 +112,10 @@ class SweepStore:
 
     @contextmanager
     def open(self) -> Iterator[None]:
-        """Make the store, or go on with the one that is there, and keep other sweeps away.
+        """Context with the created or resumed store, locked against other sweeps.
 
-        Raises InvalidRequest if anything else is there, it was made by another request, or another
-        sweep is at it. Raises StoreError if it cannot be written.
+        Raises InvalidRequest if the path holds anything else, another request, or is locked. Raises
+        StoreError if it cannot be written.
         """
         check_folder(self.path)
         with locked(self.path):
@@ -133,7 +132,7 @@ class SweepStore:
             try:
                 yield
             finally:
-                with suppress(Exception):  # of a damaged store
+                with suppress(Exception):  # the store may be damaged
                     consolidate(self.path)
 
     def write(self, number: int, block: Mapping[str, NDArray[Any]]) -> None:
@@ -147,18 +146,18 @@ class SweepStore:
             self._root[DONE][number] = block_hash(self.plan, number, block)
 
     def read(self) -> Contents:
-        """Everything in it that is whole; see `read`."""
+        """All intact contents; see `read`."""
         return read(self.path, self.plan)
 
     @property
     def attributes(self) -> Mapping[str, Any]:
-        """The attributes of the group on disk."""
+        """Attributes of the group on disk."""
         return stored_attributes(self.path)
 
     def _write_frame(self) -> None:
-        """Group, coordinates, derived parameters and manifest, the manifest last.
+        """Write group, coordinates, derived parameters, and finally the manifest.
 
-        A quantity whose description cannot be read is described again, and its chunks stay.
+        Unreadable metadata of a quantity are rewritten; its chunks are kept.
         """
         import zarr
 
@@ -167,22 +166,22 @@ class SweepStore:
             self.path, mode="a", zarr_format=3, attributes=attributes_of(plan),
             use_consolidated=False,
         )  # fmt: skip
-        self._root.update_attributes({})  # removes the consolidated list, which grows out of date
+        self._root.update_attributes({})  # removes consolidated metadata, soon outdated
         for name, (dims, values) in plan.frame.items():
             fill = 0 if values.dtype.kind == "i" else float("nan")
             array = self._array(name, values.shape, values.shape, dims, values.dtype, fill)
-            array[...] = values  # what is there already is the same, or damaged
+            array[...] = values  # existing values are equal, or damaged
         for name in _arrays(self.path, plan)[1]:
             self._quantity(name)
         self._array(DONE, (len(plan.blocks),), (1,), (BLOCK,), np.uint32, 0)
 
     def _quantity(self, name: str) -> Any:
-        """The array of a quantity, made when it is needed for the first time."""
+        """Array of a quantity, created on first use."""
         fill = unknown_value(np.empty(0, number_kind(name)))
         return self._array(name, *layout(self.plan, name), number_kind(name), fill)
 
     def _array(self, name: str, shape: Any, chunks: Any, dims: Any, dtype: Any, fill: Any) -> Any:
-        """An array that is there with this shape, else one that is described anew."""
+        """Existing array of this shape, else a newly created one."""
         from zarr.codecs import Crc32cCodec, ZstdCodec
 
         if name in self._opened:
@@ -200,7 +199,7 @@ class SweepStore:
 
 
 def read(path: Path, plan: Plan) -> Contents:
-    """Everything in a store that is whole, and what is not.
+    """Intact contents of a store, and the damage of its blocks.
 
     `plan`: the plan of its request. Raises InvalidRequest if the manifest cannot be read.
     """
@@ -212,7 +211,7 @@ def read(path: Path, plan: Plan) -> Contents:
         damage = dict.fromkeys(finished, f"{name} cannot be read ({why})") | damage
     for name, array in arrays.items():
         values[name], unreadable = _values(array, plan, name, finished)
-        damage = unreadable | damage  # what was said of a block first is kept
+        damage = unreadable | damage  # the first damage of a block is kept
     for number in finished:
         if number in damage:
             continue
@@ -229,8 +228,8 @@ def read(path: Path, plan: Plan) -> Contents:
 def _values(
     array: Any, plan: Plan, name: str, blocks: list[int]
 ) -> tuple[NDArray[Any], dict[int, str]]:
-    """A quantity over the grid, and which of some blocks cannot be read, with the reason."""
-    with suppress(Exception):  # all at once takes a fourth of the time of all chunks
+    """A quantity over the grid, and the unreadable blocks among `blocks` with reasons."""
+    with suppress(Exception):  # one read takes a quarter of the time of reading all chunks
         return np.require(array[...], number_kind(name), "W"), {}
     values, unreadable = empty(plan, name), dict[int, str]()
     for number in blocks:
@@ -243,10 +242,10 @@ def _values(
 
 
 def _open_array(path: Path, shape: tuple[int, ...], mode: Any = "r") -> Any:
-    """An array of a store; an exception if it cannot be opened or has another shape."""
+    """Open an array of a store; raises if it cannot be opened or has another shape."""
     import zarr
 
-    # Read as text first: zarr reports a damaged description in hundreds of lines.
+    # Parse the metadata first: zarr reports damage in hundreds of lines.
     json.loads((path / "zarr.json").read_text(encoding="utf-8"))
     array = zarr.open_array(path, mode=mode, zarr_format=3)
     if array.shape != shape:
@@ -255,7 +254,7 @@ def _open_array(path: Path, shape: tuple[int, ...], mode: Any = "r") -> Any:
 
 
 def _arrays(path: Path, plan: Plan) -> tuple[dict[str, Any], dict[str, str]]:
-    """Arrays of quantities, and those that cannot be opened with the reason."""
+    """Arrays of quantities, and quantity -> reason for arrays that cannot be opened."""
     names = {entry.name for entry in path.iterdir() if (entry / "zarr.json").exists()}
     arrays: dict[str, Any] = {}
     broken: dict[str, str] = {}
@@ -268,7 +267,7 @@ def _arrays(path: Path, plan: Plan) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def _manifest(path: Path, plan: Plan) -> NDArray[np.uint32]:
-    """The manifest; an entry that cannot be read is 0, and its block is run again."""
+    """The manifest; unreadable entries are 0, so their blocks are run again."""
     done = np.zeros(len(plan.blocks), np.uint32)
     try:
         array = _open_array(path / DONE, done.shape)

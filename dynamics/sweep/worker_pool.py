@@ -1,8 +1,8 @@
-"""Where the points of a sweep are run: in this process, or in others.
+"""Workers that run the points of a sweep: the calling process, or other processes.
 
-Both take calls and return futures, as `dynamics.sweep.cluster` does. A process that dies, killed by
-hand or by a system without memory, fails the future of its own call and no other;
-`dynamics.sweep.run` decides what becomes of the points of that call.
+Both take calls and return futures, like `dynamics.sweep.cluster`. A process that dies, killed by a
+user or for lack of memory, fails only the future of its own call; `dynamics.sweep.run` handles the
+points of that call.
 """
 
 from __future__ import annotations
@@ -24,17 +24,16 @@ from dynamics.validation import InvalidRequest
 
 THREADS = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 SAFE_PATH = "PYTHONSAFEPATH"
-"""Variable by which a process imports no modules from the folder that it starts in."""
+"""Environment variable that stops Python from importing modules of the working directory."""
 ENVIRONMENT = {**dict.fromkeys(THREADS, "1"), SAFE_PATH: "1", "LOKY_MAX_MEMORY_LEAK_SIZE": "4e9"}
-"""Environment of the processes: one thread each, modules never come from the folder they start in,
-and one that makes programs, which take memory, is not a leak."""
+"""Environment of worker processes: one thread each, no imports from the working directory, and a
+high memory limit, because compiling programs takes memory."""
 
 
 class Workers(ABC):
-    """Workers of a sweep, wherever they are.
+    """Workers of a sweep.
 
-    `size`: calls that may be under way at once; `lost`: raised by the future of a call whose worker
-    died.
+    `size`: most simultaneous calls; `lost`: exception of the future of a call whose worker died.
     """
 
     size: float = 1
@@ -42,24 +41,24 @@ class Workers(ABC):
 
     @abstractmethod
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Start a call; its future has the result."""
+        """Start a call and return its future."""
 
     def wait(self, futures: Iterable[Future[Any]], seconds: float) -> set[Future[Any]]:
-        """Wait until at least one future is done, for some seconds at most.
+        """Wait until at least one future is done, at most for some seconds.
 
-        Returns set of Future: those that are done.
+        Returns the futures that are done.
         """
         return set(wait(list(futures), seconds, FIRST_COMPLETED).done)
 
-    def close(self) -> None:  # noqa: B027 (nothing is under way in this process)
-        """End what is under way."""
+    def close(self) -> None:  # noqa: B027 (a call in this process is always finished)
+        """Cancel unfinished calls."""
 
 
 class InProcess(Workers):
-    """The calling process, which runs a call at once; also for models that are in no file."""
+    """The calling process, which runs a call at once; also for models without a file."""
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Run a call; its future is done."""
+        """Run a call and return a finished future."""
         future: Future[Any] = Future()
         try:
             future.set_result(function(*arguments))
@@ -69,12 +68,12 @@ class InProcess(Workers):
 
 
 class WorkerPool(Workers):
-    """Processes on this machine, each a loky pool of one, so that a dead one breaks no other.
+    """Processes on this machine, each a loky pool of size one, so that a crash fails one call only.
 
-    They are started at once and load the system while the sweep is prepared.
+    They start at once and load the system while the sweep is prepared.
 
-    `size`: number of processes; `reference`: name or model file of the system that they will run;
-    `digests`: hashes of the parts of its model.
+    `size`: number of processes; `reference`: name or model file of the system to load; `digests`:
+    hashes of the parts of its model.
     """
 
     def __init__(self, size: int, reference: str, digests: Mapping[str, str]) -> None:
@@ -87,7 +86,7 @@ class WorkerPool(Workers):
         self._calls: list[Future[Any] | None] = [None] * size
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Start a call in a process that is idle; a dead one is replaced first."""
+        """Start a call in an idle process; a dead process is replaced first."""
         idle = next(k for k, call in enumerate(self._calls) if call is None or call.done())
         try:
             call = self._executors[idle].submit(function, *arguments)
@@ -99,7 +98,7 @@ class WorkerPool(Workers):
         return call
 
     def close(self) -> None:
-        """End all processes at once, whatever they do."""
+        """Kill all processes."""
         for executor in self._executors:
             executor.shutdown(kill_workers=True)
 
@@ -107,11 +106,11 @@ class WorkerPool(Workers):
         from loky.process_executor import ProcessPoolExecutor
 
         former = os.environ.get(SAFE_PATH)
-        os.environ[SAFE_PATH] = "1"  # also for resource trackers, which inherit this environment
+        os.environ[SAFE_PATH] = "1"  # inherited by the resource tracker process
         try:
             executor = ProcessPoolExecutor(max_workers=1, env=ENVIRONMENT)
-            resource_tracker.ensure_running()  # unblocks Ctrl-C, if started later
-            # Ctrl-C is for the sweep, which then ends its workers: these inherit that it is blocked
+            resource_tracker.ensure_running()  # started later, it would unblock Ctrl-C
+            # Workers inherit a blocked Ctrl-C: the sweep handles it and ends its workers
             mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             try:
                 executor.submit(_prepare_worker, os.getpid(), *self._system)
@@ -126,18 +125,18 @@ class WorkerPool(Workers):
 
 
 def _prepare_worker(parent: int, reference: str, digests: Mapping[str, str]) -> None:
-    """The first call of a process: detach it from the terminal, watch its parent, load."""
+    """Initialize a worker: detach it from the terminal, watch its parent, load the system."""
     os.setsid()
-    # What libraries print goes to stderr: stdout belongs to the results of the command.
+    # Output of libraries goes to stderr: stdout is reserved for the results of the command.
     os.dup2(2, 1)
     warnings.formatwarning = lambda message, *_, **__: f"attdyn: {message}\n"
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    with contextlib.suppress(InvalidRequest):  # told when points are to be run
+    with contextlib.suppress(InvalidRequest):  # reported when points are run
         load_unchanged(reference, digests)
 
 
 def _end_with(parent: int) -> None:
-    """End this process when its parent has ended, however it did."""
+    """End this process when its parent has ended for any reason."""
     while os.getppid() == parent:
         time.sleep(0.25)
     os._exit(1)

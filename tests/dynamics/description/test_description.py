@@ -11,8 +11,10 @@ from dynamics.cli import main
 from dynamics.description.model_file import LISTED
 from dynamics.library import library_names
 
-AUTOMATIC = re.compile(r"^(constant of|trained array|array \(|stands for|observable$|observable,)")
-"""What stands for a meaning where a model file gives none."""
+AUTOMATIC = re.compile(
+    r"^(constant of|trained array|array \(|value of entry|common value of|observable$|observable,)"
+)
+"""Beginnings of generated meanings, for symbols that a model file does not document."""
 OWN = '''"""A net of two weights.
 
 Its risk is :math:`R = (w^2 - t)^2`.
@@ -97,7 +99,7 @@ def test_a_file_of_ones_own_is_described(own):
     assert rows["w0"].meaning == "constant of start"
     assert rows["w0"].allowed == "a finite number; w0 > 0"
     assert rows["w0"].default == "0.1"
-    assert rows["w_0"].meaning == "stands for w[0] and 1 equal entry"
+    assert rows["w_0"].meaning == "common value of w[0] and 1 equal entry"
     (_, product) = description.observables
     assert product.code == "theta['w'][0] * theta['w'][1]"
     half, still = description.events
