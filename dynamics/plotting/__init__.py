@@ -1,4 +1,4 @@
-"""Pictures: functions that take results and return Axes.
+"""Plots: functions that take results and return matplotlib Axes.
 
 Results never import this package. Labels come from the notation table of the system.
 """

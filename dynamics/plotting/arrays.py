@@ -1,4 +1,4 @@
-"""Arrays: attention matrices beside the true sets, attention diversity."""
+"""Plots of attention matrices with the true sets, and of attention diversity."""
 
 from __future__ import annotations
 
@@ -24,17 +24,18 @@ from dynamics.validation import InvalidRequest
 
 EVENTS = {"T0": "$T_0$", "T1": "$T_1$"}
 SPREAD = 10.0
-"""Ratio of the largest entries of two matrices above which their scale is logarithmic."""
+"""Ratio of the largest entries of two matrices above which their common colour scale is
+logarithmic."""
 NARROWEST = 1.35
-"""Width of a matrix with what is around it, in inches, below which there are several rows."""
+"""Least width of a matrix panel, in inches; narrower panels are arranged in several rows."""
 LEAST_SHARE = 1e-4
-"""Share of the largest entry up to which the scale is linear."""
+"""Entries below this part of the largest entry are on the linear part of the colour scale."""
 
 
 def true_sets(panel: Axes, labels: NDArray[np.int64]) -> None:
     """Draw the pairs (i, j) in a common set, in dark grey.
 
-    `labels`, shape (D,): set of each patch.
+    `labels`, shape (D,): index of the set of each patch.
     """
     same = labels[:, None] == labels[None, :]
     panel.imshow(np.where(same, 0.35, 1.0), cmap="gray", vmin=0, vmax=1)
@@ -55,11 +56,11 @@ def number_patches(panel: Axes, size: int) -> None:
 
 
 def matrix_entries(figure: Any, panels: Sequence[Axes], matrices: Sequence[FloatArray]) -> None:
-    """Draw entries of A, the logits, on one scale of colours symmetric about zero.
+    """Draw the logits A of several panels on one colour scale symmetric about zero.
 
-    The diagonal is not trained: it is grey and sets no scale. The scale is linear up to the
-    largest entry of the matrix with the smallest ones, and logarithmic beyond where another has
-    entries more than `SPREAD` times as large.
+    The untrained diagonal is grey and does not affect the scale. The scale is linear up to the
+    largest entry of the smallest matrix, and logarithmic beyond if another matrix has entries more
+    than `SPREAD` times as large.
 
     `matrices`, shape (D, D): one for each panel.
     """
@@ -75,7 +76,7 @@ def matrix_entries(figure: Any, panels: Sequence[Axes], matrices: Sequence[Float
         image = panel.imshow(matrix, cmap=colours, norm=norm)
         number_patches(panel, len(matrix))
     bar = figure.colorbar(image, ax=list(panels), location="right", shrink=0.9, aspect=14)
-    if isinstance(norm, SymLogNorm):  # no ticks that lie upon that at 0
+    if isinstance(norm, SymLogNorm):  # avoid ticks that overlap the tick at 0
         bar.locator = SymmetricalLogLocator(base=10, linthresh=10 * linear)
     else:
         bar.locator = MaxNLocator(3, symmetric=True)
@@ -89,15 +90,14 @@ def matrix_entries(figure: Any, panels: Sequence[Axes], matrices: Sequence[Float
 
 @styled
 def attention(run: Trajectory) -> Any:
-    r"""The logits A of a full run: true sets, A at the start, at T0, at T1 and at the end.
+    r"""Plot the logits A of a full run: true sets, and A at the start, T0, T1 and the end.
 
-    The diagonal is not trained and drawn grey. All matrices share one scale of colours, symmetric
-    about zero and logarithmic where entries grow by orders of magnitude (`matrix_entries`).
+    The untrained diagonal is grey. All matrices share one colour scale (`matrix_entries`).
 
     Parameters
     ----------
     run : Trajectory
-        With the part ``A`` in its states and ``sets`` in its settings.
+        Run with the part ``A`` in its states and ``sets`` in its settings.
 
     Returns
     -------
@@ -108,7 +108,7 @@ def attention(run: Trajectory) -> Any:
     TypeError
         If ``run`` is not a `Trajectory`.
     InvalidRequest
-        If the run has no matrix of attention.
+        If the run has no attention matrix.
 
     Examples
     --------
@@ -155,30 +155,30 @@ def attention(run: Trajectory) -> Any:
 
 MODEL_COLOURS = (BLUE, ORANGE, GREEN, PURPLE, VERMILION, GREY)
 HATCHES = ("", "////", "....", "xxxx")
-"""After six models the colours are used again, with the next hatch."""
+"""Hatches of models; colours repeat after six models, with the next hatch."""
 FEW_IMAGES = 5
-"""Fewer images than this are drawn as circles, because quartiles of them would mean nothing."""
+"""Fewer images than this are drawn as circles instead of box plots."""
 LETTERS = 15
-"""Letters of a title in an inch of its width."""
+"""Characters of a title per inch of width."""
 PALE = 0.35
-"""Share of its colour in the face of a box."""
+"""Opacity of the colour of a box."""
 FAR = 0.35
-"""The axis starts at zero if the least value is below this share of the greatest."""
+"""The axis starts at zero if the least value is below this part of the greatest."""
 GROUP = 0.8
-"""Share of the distance between two heads that the boxes of one take."""
+"""Width of a group of boxes, over the distance between two heads."""
 
 
 @styled
 def diversity(results: Measured | Sequence[Measured]) -> Any:
-    """Boxes over images: diversity above, total variation below, one group for each head.
+    """Box plots over images: attention diversity above, total variation below, grouped by head.
 
-    Within a head the models stand in the order of the legend. What all models share is in the
-    title, what they do not in the legend.
+    Within a head the models have the order of the legend. The title states common settings, the
+    legend different ones.
 
     Parameters
     ----------
     results : Measured or sequence of Measured
-        Of `dynamics.attention_maps.measure`.
+        Results of `dynamics.attention_maps.measure`.
 
     Returns
     -------
@@ -187,7 +187,7 @@ def diversity(results: Measured | Sequence[Measured]) -> Any:
     Raises
     ------
     TypeError
-        If ``results`` is neither a `Measured` nor some of them.
+        If ``results`` is not a `Measured` or a nonempty sequence of them.
 
     Examples
     --------
@@ -218,7 +218,7 @@ def diversity(results: Measured | Sequence[Measured]) -> Any:
 
 
 def _boxes(panel: Axes, values: FloatArray, offset: float, room: float, number: int) -> None:
-    """One model: a box for each head, or circles where there are few images."""
+    """Draw one model: a box for each head, or circles for few images."""
     colour, hatch = _style(number)
     images, heads = values.shape
     positions = np.arange(heads) + offset
@@ -243,13 +243,13 @@ def _style(number: int) -> tuple[str, str]:
 
 
 def _face(number: int) -> str:
-    """The colour of a model, paler, so that the line of the median is visible on it."""
+    """Pale colour of a model, on which the median line is visible."""
     red, green, blue = (1 - PALE * (1 - part) for part in to_rgb(_style(number)[0]))
     return to_hex((red, green, blue))
 
 
 def _frame(panel: Axes, heads: int, several: bool) -> None:
-    """Limits from zero, unless all values are far from it, and lines between groups of boxes."""
+    """Limits of the axis, from zero unless all values are far from it, and lines between groups."""
     low, high = panel.dataLim.intervaly
     if low < FAR * high or high == 0:
         panel.set_ylim(bottom=0.0)
@@ -261,7 +261,7 @@ def _frame(panel: Axes, heads: int, several: bool) -> None:
 
 
 def _words(figure: Any, models: Sequence[Measured], width: float) -> None:
-    """Title and legend."""
+    """Write title and legend."""
     facts = [_facts(layer) for layer in models]
     if len({layer.heads for layer in models}) > 1:
         facts = [[*own, f"{m.heads} heads"] for own, m in zip(facts, models, strict=True)]
@@ -290,7 +290,7 @@ def _words(figure: Any, models: Sequence[Measured], width: float) -> None:
 
 
 def _facts(layer: Measured) -> list[str]:
-    """Setting of a measurement in words."""
+    """Settings of a measurement as texts."""
     setting = layer.setting
     high, wide = layer.grid
     facts = [f"{high} × {wide} patches", f"top k = {setting.k} keys"]

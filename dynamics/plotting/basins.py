@@ -1,4 +1,4 @@
-"""Basins of a plane as tinted regions, with the separatrices between them."""
+"""Plot of the basins of a plane as tinted regions with separatrices."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from dynamics.plotting import style
 TINTS = ("#56B4E9", style.ORANGE, style.GREEN, style.PURPLE, style.GREY)
 SEPARATRIX = "#7A0019"
 ONE_END = 0.01
-"""Range of ends, as a part of the sides of the window, up to which they are one point."""
+"""Largest range of the limits of a basin that counts as one point, over the sides of the window."""
 MOST_NAMED = 4
-"""Basins that the legend names."""
+"""Most basins named in the legend."""
 
 
 def draw_basins(
@@ -30,8 +30,8 @@ def draw_basins(
 ) -> None:
     """Fill the basins of a window, and draw the separatrices.
 
-    `axes`: with the limits of the window; `plane`: entries of a state along x and y; `looks`: of
-    each basin; by default a colour of `TINTS`, and where its starts end.
+    `axes`: with the limits of the window; `plane`: indices of the entries along x and y; `looks`:
+    colour and label of each basin; default: a colour of `TINTS` and the limit of its flows.
     """
     sides = np.array([np.ptp(axes.get_xlim()), np.ptp(axes.get_ylim())])
     for k, (basin, tint) in enumerate(zip(basins, cycle(TINTS), strict=False)):
@@ -47,7 +47,7 @@ def draw_basins(
 
 
 def _ending(basin: Basin, plane: tuple[int, int], sides: np.ndarray) -> str:
-    """The end of a basin in words: a point, a curve by one of its points, or none."""
+    """Label of a basin by the limit of its flows: a point, a point of a curve, or none."""
     ends = basin.ends[:, list(plane)]
     if not np.isfinite(ends).all():
         return "basin without an end"

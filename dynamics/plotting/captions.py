@@ -1,4 +1,4 @@
-"""Constants of a picture in small letters above it; values of facets above panels."""
+"""Subtitles with the constants of a figure, and titles of facet panels."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from dynamics.results.trajectory import Trajectory
 from dynamics.validation import brief
 
 LINES = 2
-"""Most lines of constants in a title."""
+"""Most lines of constants in a subtitle."""
 REST = ", \u2026 (all in the caption)"
-"""End of a title that does not hold all."""
+"""End of a truncated subtitle."""
 COLUMNS = 3
-"""Most panels side by side."""
+"""Most panels in a row."""
 LETTERS_PER_INCH = 14
-"""Small letters in an inch."""
+"""Characters of a subtitle per inch."""
 
 
 @styled
 def subtitle(figure: Any, text: str) -> None:
-    """Write a text above all panels of a figure, in small letters."""
+    """Write a text above all panels of a figure, in a small font."""
     if text:
         figure.suptitle(text, fontsize=8, x=0.01, ha="left")
 
@@ -33,12 +33,12 @@ def subtitle(figure: Any, text: str) -> None:
 def state_parameters(
     figure: Any, runs: Iterable[Trajectory], *settings: str, note: str = ""
 ) -> None:
-    """Write the parameters that all runs of a figure share above its panels.
+    """Write the parameters common to all runs of a figure above its panels.
 
-    Parameters that only problems on samples have are left out where no run is of such a problem.
+    Parameters of sampled problems are omitted if no run is of such a problem.
 
-    `*settings`: names of settings (``"eta"``, ``"samples"``) that stand beside them, where the runs
-    have them; `note`: a line below them.
+    `*settings`: names of settings to add (``"eta"``, ``"samples"``), if the runs have them; `note`:
+    a further line.
     """
     first, *others = runs = tuple(runs)
     each = [used(run.presentation, run.parameters, *run.settings) for run in runs]
@@ -51,10 +51,9 @@ def state_parameters(
 
 
 def used(presentation: Presentation, held: Mapping[str, Any], *settings: str) -> dict[str, Any]:
-    """The constants that a problem has: on no samples, without those of samples only.
+    """Select the constants that a problem uses; those of sampled problems only with samples.
 
-    `held`: name -> value; `*settings`: further names, ``"samples"`` among them where the problem
-    has samples.
+    `held`: name -> value; `*settings`: further names; ``"samples"`` marks a problem on samples.
     """
     if not {"samples", "full"}.isdisjoint((*held, *settings)):
         return dict(held)
@@ -68,10 +67,10 @@ def constants(
     note: str = "",
     width: float | None = None,
 ) -> None:
-    """Write constants above all panels of a figure, in as many lines as a title may have.
+    """Write constants above all panels of a figure, in at most `LINES` lines.
 
-    `notation`: the letters; `held`: name -> value; `note`: a line below them; `width`: of the
-    lines, in inches; that of the figure by default.
+    `notation`: the symbols; `held`: name -> value; `note`: a further line; `width`: of the lines in
+    inches, by default that of the figure.
     """
     width = figure.get_figwidth() if width is None else width
     title = cut(figure, fixed(notation, held, {}, width), LINES - bool(note), width)
@@ -79,9 +78,9 @@ def constants(
 
 
 def cut(figure: Any, text: str, most: int = LINES, width: float | None = None) -> str:
-    """The first lines of a text of `fixed`; all of a longer one becomes the caption of the figure.
+    """Truncate a text to the lines of a subtitle; the full text becomes the figure's caption.
 
-    `most`: lines; `width`: of the lines, in inches; that of the figure by default.
+    `most`: lines; `width`: of the lines in inches, by default that of the figure.
     """
     lines = text.split("\n")
     if len(lines) <= most:
@@ -101,10 +100,10 @@ def fixed(
     width: float,
     seeds: int = 0,
 ) -> str:
-    """Constants that are held fixed, in lines that fit into a width in inches.
+    """Text of the fixed constants, in lines that fit a width.
 
-    `notation`: the letters; `held`: name -> value; `derived`: name -> formula; `width`: in inches;
-    `seeds`: how many were combined; 0 where that was not done.
+    `notation`: the symbols; `held`: name -> value; `derived`: name -> formula; `width`: in inches;
+    `seeds`: number of combined seeds, 0 if not combined.
     """
     items = [
         _item(notation, name, value) for name, value in held.items() if value not in (None, (), [])
@@ -116,16 +115,16 @@ def fixed(
 
 
 def facet_shape(panels: int) -> tuple[int, int]:
-    """Rows and columns of a number of panels."""
+    """Rows and columns for a number of panels."""
     columns = min(panels, COLUMNS if panels != 4 else 2)
     return -(-panels // columns), columns
 
 
 def write_titles(figure: Any, panels: Any, result: Slice, width: float) -> None:
-    """The value of the facet above each panel; what is held above all of them.
+    """Write the facet's value above each panel, and the fixed constants above all.
 
-    `panels`: one for each value of the facet, or one; further ones are hidden; `width`: of the
-    figure, in inches.
+    `panels`: one for each value of the facet; surplus panels are hidden; `width`: of the figure, in
+    inches.
     """
     notation, count = result.presentation.notation, len(result.values)
     for panel in panels[count:]:
@@ -154,7 +153,7 @@ def _item(notation: Letters, name: str, value: Any) -> str:
 
 
 def _length(text: str) -> int:
-    """Letters of a text without those of its LaTeX."""
+    """Length of a text without LaTeX commands."""
     return len(re.sub(r"\\[a-zA-Z]+|[${}^\\ ]", "", text)) + text.count(" ")
 
 

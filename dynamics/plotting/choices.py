@@ -1,4 +1,4 @@
-"""Width of pictures and scale of their time axes, as whoever asks for a picture chooses them."""
+"""Width of figures and scale of time axes, as chosen by the user."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from dynamics.validation import real
 
 INCH = 2.54
 NARROWEST, WIDEST = 7.0, 60.0
-"""Limits of a width, in cm."""
+"""Smallest and largest width of a figure, in cm."""
 LOWEST, HIGHEST = 0.75, 1.3
-"""Limits of the factor by which the height of a single panel follows the width."""
+"""Limits of the factor by which the height of a single panel changes with the width."""
 LEAST_COLUMN = 2.0
-"""Least width of one of several panels side by side, in inches."""
+"""Least width of a panel in a row of panels, in inches."""
 AROUND = 0.7
-"""Part of the height of a picture of images that does not follow the width, in inches."""
+"""Part of the height of a figure of images that is independent of the width, in inches."""
 
 
 @dataclass
 class Look:
-    """Choices of one picture.
+    """Choices for one figure.
 
     `width`: in cm; `linear`: whether time axes are linear; `timed`: whether a time axis was drawn;
-    `needed`: width that panels side by side needed, in inches; 0 where they had room.
+    `needed`: width required by panels in a row, in inches, 0 if it fits.
     """
 
     width: float | None = None
@@ -43,12 +43,12 @@ _LOOK: ContextVar[Look] = ContextVar("look", default=Look())  # noqa: B039
 
 @contextmanager
 def look(width: float | None = None, linear: bool = False) -> Iterator[Look]:
-    """Draw pictures of another width, or over linear time, in a ``with`` block.
+    """Context for figures of another width, or with linear time axes.
 
     Parameters
     ----------
     width : float, optional
-        Of every picture, in cm, such as 8.6 for one column and 17.8 for two.
+        Width of every figure in cm, such as 8.6 for one column and 17.8 for two.
     linear : bool
         Whether time axes are linear.
 
@@ -79,11 +79,11 @@ def look(width: float | None = None, linear: bool = False) -> Iterator[Look]:
 
 
 def size(width: float, height: float, rows: int, columns: int, images: bool) -> tuple[float, float]:
-    """Width and height of a figure in inches, from those that it has where none is asked for.
+    """Width and height of a figure in inches, scaled from default values to the chosen width.
 
-    `width`, `height`: in inches; `rows`: of panels; the height of several does not follow the
-    width; `columns`: of panels; their axes need a least width, those of images do not; `images`:
-    whether panels keep the ratio of their sides.
+    `width`, `height`: defaults in inches; `rows`: of panels; with several rows the height is fixed;
+    `columns`: of panels, which need a least width unless they are images; `images`: whether panels
+    keep their aspect ratio.
     """
     asked = _LOOK.get().width
     if asked is None:
@@ -99,7 +99,7 @@ def size(width: float, height: float, rows: int, columns: int, images: bool) -> 
 
 
 def inches(usual: float) -> float:
-    """The width that is asked for, or the usual one, in inches."""
+    """The chosen width, or a default, in inches."""
     asked = _LOOK.get().width
     return usual if asked is None else asked / INCH
 
@@ -110,12 +110,12 @@ def linear() -> bool:
 
 
 def shown(time: FloatArray) -> Any:
-    """Mask of the times that an axis can show: positive ones on a logarithm."""
+    """Mask of the times that a time axis can show; on a logarithmic axis the positive ones."""
     return time >= 0 if linear() else time > 0
 
 
 def scale(axes: Any, first: float, last: float) -> None:
-    """Give a time axis its scale and limits.
+    """Set scale and limits of a time axis.
 
     `first`, `last`: least positive and last time.
     """
@@ -129,9 +129,9 @@ def scale(axes: Any, first: float, last: float) -> None:
 
 
 def share(time: Any, first: float, last: float) -> Any:
-    """Place of times on an axis between two times, from 0 to 1.
+    """Position of times on a time axis, from 0 to 1.
 
-    `first`, `last`: least positive and last time.
+    `first`, `last`: least positive and last time of the axis.
     """
     if linear():
         return np.asarray(time) / last
@@ -141,8 +141,8 @@ def share(time: Any, first: float, last: float) -> Any:
 
 
 def at_share(place: Any, first: float, last: float) -> Any:
-    """Times at places of an axis, the inverse of `share`.
+    """Times at positions of a time axis; inverse of `share`.
 
-    `first`, `last`: least positive and last time.
+    `first`, `last`: least positive and last time of the axis.
     """
     return np.asarray(place) * last if linear() else first * (last / first) ** np.asarray(place)

@@ -1,4 +1,4 @@
-"""Arrays of a model, coloured by the scalar that each entry is, as a closure finds them."""
+"""Plot of the arrays of a model, each entry coloured by its scalar in a closure."""
 
 from __future__ import annotations
 
@@ -18,66 +18,66 @@ from dynamics.plotting.captions import constants
 from dynamics.plotting.style import new_figure, styled
 
 FEW = 10
-"""Classes that have colours of their own; of more, each has a letter in its cells too."""
+"""Most classes distinguished by colour alone; more classes also have letters in their cells."""
 COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000",
     "#7F3C8D", "#8C613C",
 )  # fmt: skip
 HUES = 7
-"""Of `COLOURS`, those that many classes have in turn; then paler, then darker."""
+"""Number of `COLOURS` that many classes cycle through, with different tints."""
 TINTS = ((1.0, 0.0), (0.45, 0.55), (0.6, 0.0))
-"""Shares of the colour and of white, in turn."""
+"""Weights of colour and white in the successive tints."""
 FROZEN = "#e8e8e8"
 CLEAR = "".join(letter for letter in ascii_letters if letter not in "lIO")
-"""Letters that look like no other and like no digit."""
+"""Letters that cannot be mistaken for each other or for digits."""
 LETTERED = 2000
-"""Cells of an array up to which each has a letter; of more, one cell of each class."""
+"""Most cells of an array that all have letters; in larger arrays one cell of each class has one."""
 SIGNED = 400
-"""Entries of an array up to which signs are written into its cells."""
+"""Most entries of an array whose signs are written into its cells."""
 KEY, HEADING = 0.17, 0.25
 """Heights of a row of the legend and of its title, in inches."""
 LEGEND, FURTHER = 2.0, 1.5
-"""Widths of the legend, in inches: of its first column, and of each further one."""
+"""Widths of the first and of each further column of the legend, in inches."""
 MOST_KEYS = 72
-"""Classes up to which all are in the legend."""
+"""Most classes that are all listed in the legend."""
 FULL_LEGEND = 24
-"""Rows of a legend for which a picture is high enough."""
+"""Rows of the legend that fit the height of a figure."""
 MOST_ARRAYS = 8
 COLUMNS = 4
-"""Most arrays side by side."""
+"""Most arrays in a row."""
 UNIT, MOST_UNIT = 2.6, 3.6
-"""Height of a matrix, and its greatest with letters, in inches."""
+"""Height of a matrix without letters, and greatest height with letters, in inches."""
 CELL = 0.1
 """Least width of a cell with a letter, in inches."""
 IN_ROW, MOST_ROWS = 50, 12
-"""Entries of a vector in a row of its strip, where it has no more than so many rows."""
+"""Entries in a row of a vector's strip, for vectors of at most the second number of rows."""
 BOX, LEAST_BOX = 0.5, 0.28
 """Greatest and least height of a row of a strip, in inches."""
 LETTER = 0.068
-"""Width of a letter in a strip, in inches."""
+"""Width of a character in a strip, in inches."""
 TITLE, ABOVE = 0.35, 0.3
-"""Heights of the title of an array, and of what stands above all, in inches."""
+"""Heights of the title of an array, and of the subtitle, in inches."""
 OUTSIDE = np.iinfo(np.int64).min
-"""Label of a cell of a strip that is not an entry."""
+"""Label of a cell of a strip beyond the last entry."""
 LEAST_WIDTH = 0.25
-"""Width of the narrowest array, in the heights of a square one."""
+"""Least width of an array, over the height of a square one."""
 
 
 @styled
 def entry_classes(closure: Mapping[str, Any], parameters: Mapping[str, Any] | None = None) -> Any:
-    """Arrays of a model, coloured by the scalar that each entry is.
+    """Plot the arrays of a model, each entry coloured by its scalar.
 
-    An entry that never moves is grey; a minus sign marks one that is minus its scalar. A vector is
-    a strip with the names of its scalars, in several rows where it is long. An array of more than
-    two axes is drawn as a matrix of its first axis and the rest. Of more than ten scalars each has
-    a letter too, in its cells and in the legend.
+    Entries that never move are grey; a minus sign marks an entry equal to minus its scalar. A
+    vector is a strip with the names of its scalars, in several rows if long. An array of more than
+    two axes is a matrix of its first axis and all others. With more than ten scalars, letters in
+    the cells and in the legend distinguish them.
 
     Parameters
     ----------
     closure : mapping
-        Of `theory.closure.Closure.document`.
+        From `theory.closure.Closure.document`.
     parameters : mapping, optional
-        Of the model, by name; they stand above the arrays.
+        Parameters of the model by name, for the subtitle.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def entry_classes(closure: Mapping[str, Any], parameters: Mapping[str, Any] | No
     Raises
     ------
     TypeError
-        If ``closure`` is not a closure as ``Closure.document()`` gives.
+        If ``closure`` is not a document of ``Closure.document()``.
 
     Examples
     --------
@@ -144,9 +144,9 @@ def entry_classes(closure: Mapping[str, Any], parameters: Mapping[str, Any] | No
 
 
 def _matrices(arrays: Mapping[str, Any]) -> dict[str, NDArray[np.int64]]:
-    """The first arrays of labels: vectors as strips, others by their first axis and the rest.
+    """Label matrices of the first arrays: vectors as strips, others by first and other axes.
 
-    A strip is filled up with `OUTSIDE`.
+    Strips are padded with `OUTSIDE`.
     """
     matrices = {}
     for name in list(arrays)[:MOST_ARRAYS]:
@@ -161,7 +161,7 @@ def _matrices(arrays: Mapping[str, Any]) -> dict[str, NDArray[np.int64]]:
 
 
 def _size(labels: NDArray[np.int64], strip: bool, lettered: bool) -> tuple[float, float]:
-    """Width and height of an array, in inches; cells with letters need a least width."""
+    """Width and height of an array, in inches; cells with letters have a least width."""
     rows, columns = labels.shape
     if strip:
         width = float(np.clip(BOX * columns, LEAST_WIDTH * UNIT, 2 * UNIT))
@@ -173,9 +173,9 @@ def _size(labels: NDArray[np.int64], strip: bool, lettered: bool) -> tuple[float
 
 
 def _grid(sizes: Sequence[tuple[float, float]], strips: bool, keys: int) -> tuple[Any, Any, int]:
-    """A figure with a panel of its size for each array; strips alone stand below each other.
+    """Figure with a panel for each array, and the number of legend columns.
 
-    The third value is the number of columns that the legend needs in its height.
+    Strips alone are stacked vertically.
     """
     columns = 1 if strips else min(COLUMNS, len(sizes))
     rows = [sizes[k : k + columns] for k in range(0, len(sizes), columns)]
@@ -189,7 +189,7 @@ def _grid(sizes: Sequence[tuple[float, float]], strips: bool, keys: int) -> tupl
         usual, height, images=True, nrows=len(rows), ncols=columns, squeeze=False,
         width_ratios=widths, height_ratios=heights,
     )  # fmt: skip
-    if figure.get_figwidth() < usual:  # half of it is the legend's, which may need more height
+    if figure.get_figwidth() < usual:  # the legend has half of the width, and may need more height
         legend = min(legend, 1 + max(0, int((figure.get_figwidth() / 2 - LEGEND) / FURTHER)))
         least = ABOVE + HEADING + KEY * ceil(keys / legend)
         figure.set_figheight(max(figure.get_figheight(), least))
@@ -197,7 +197,7 @@ def _grid(sizes: Sequence[tuple[float, float]], strips: bool, keys: int) -> tupl
 
 
 def _draw_array(panel: Axes, labels: NDArray[np.int64], colours: Sequence[str]) -> None:
-    """The colour of its scalar in every cell."""
+    """Fill every cell with the colour of its scalar."""
     count = len(colours)
     palette = ListedColormap([FROZEN, *colours])
     norm = BoundaryNorm(np.arange(-0.5, count + 1.5), count + 1)
@@ -214,7 +214,7 @@ def _write_names(
     colours: Sequence[str],
     cell: tuple[float, float],
 ) -> None:
-    """Write the name of its scalar into each run of equal cells of a strip, where it fits."""
+    """Write the scalar's name into each run of equal cells of a strip, if it fits."""
     for row, line in enumerate(labels):
         for own, cells in groupby(enumerate(line.tolist()), lambda cell: cell[1]):
             places = [place for place, _ in cells]
@@ -231,13 +231,13 @@ def _write_names(
 
 
 def _ink(colour: str) -> str:
-    """White on a dark colour, black on a bright one."""
+    """White for dark colours, black for bright ones."""
     red, green, blue = to_rgb(colour)
     return "white" if 0.299 * red + 0.587 * green + 0.114 * blue < 0.55 else "black"
 
 
 def _keys(closure: Mapping[str, Any], colours: Sequence[str], lettered: bool) -> list[Any]:
-    """Of the legend: every scalar with the number of entries that are it."""
+    """Legend entries: each scalar with its number of entries."""
     keys: list[Any] = []
     classes = zip(closure["names"][:MOST_KEYS], closure["sizes"], colours, strict=False)
     for k, (name, size, colour) in enumerate(classes):
@@ -252,19 +252,19 @@ def _keys(closure: Mapping[str, Any], colours: Sequence[str], lettered: bool) ->
 
 
 def _tinted(number: int) -> str:
-    """Colour of one of many classes: safe hues in turn, of another lightness every time."""
+    """Colour of one of many classes: hues in turn, with a new lightness each cycle."""
     share, white = TINTS[number // HUES % len(TINTS)]
     red, green, blue = (share * part + white for part in to_rgb(COLOURS[number % HUES]))
     return to_hex((red, green, blue))
 
 
 def _letter(number: int) -> str:
-    """Sign in the cells of one of many classes: a to z, A to Z, then numbers."""
+    """Letter of one of many classes: a to z, A to Z, then numbers."""
     return CLEAR[number] if number < len(CLEAR) else str(number + 1)
 
 
 def _write_letters(panel: Axes, labels: NDArray[np.int64], colours: Sequence[str]) -> None:
-    """Write the letter of its class into every cell that moves; into one of each, of too many."""
+    """Write the letter of its class into every moving cell, or once a class in large arrays."""
     moving = (labels != 0) & (labels != OUTSIDE)
     cells = np.argwhere(moving)
     if len(cells) > LETTERED:

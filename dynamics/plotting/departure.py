@@ -1,4 +1,4 @@
-"""How far runs on samples are from the reduced one, relative to it, with the events of both."""
+"""Plot of the relative deviation of runs on samples from the reduced run, with events."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from dynamics.problem import FloatArray
 from dynamics.results.comparison import DEPARTURE_SHARES, Comparison
 
 SMALLEST, LARGEST = 1e-5, 1e2
-"""Widest limits of the relative deviations that are drawn."""
+"""Least and greatest limit of the axis of relative deviations."""
 MARGIN = 1.5
-"""From the greatest deviation, or the least share, to the upper limit, as a factor."""
+"""Upper limit of the axis over the greatest deviation."""
 LOW = 0.05
-"""Share of the deviations that may be below the lower limit."""
+"""Share of the deviations that may lie below the lower limit."""
 HIGHEST_FLOOR = 1e-3
-"""The lower limit is this at most."""
+"""Largest lower limit of the axis."""
 
 
 @style.styled
 def departure(result: Comparison) -> Axes:
-    """Relative deviation of every scalar from the reduced value over time.
+    """Plot the relative deviation of every scalar from the reduced value over time.
 
-    The median of the seeds is a line, least to greatest a band; of more than six states those that
-    end farthest are drawn, and the legend says so. Phases and events are those of the
-    reduced run; an event of the runs on samples is a mark at its time, below, a mark a seed. The
-    axis has the decades of what is drawn; what is less stands at its lower edge.
+    A line is the median of the seeds, a band the range. Of more than six states the legend lists
+    those with the largest final deviation. Phases and events are those of the reduced run;
+    triangles mark the events of each seed. Values below the lower limit are drawn at the lower
+    edge.
 
     Parameters
     ----------
     result : Comparison
-        Of an empirical problem.
+        Comparison with an empirical problem.
 
     Returns
     -------
@@ -106,7 +106,7 @@ def departure(result: Comparison) -> Axes:
 
 
 def _limits(rows: Sequence[FloatArray]) -> tuple[float, float]:
-    """Limits of the axis, from the deviations that are drawn; the least share is between them."""
+    """Limits of the axis; they include the largest deviations and the least share."""
     values = np.concatenate([np.ravel(row) for row in rows])
     values = np.clip(values[np.isfinite(values) & (values > 0)], SMALLEST, LARGEST)
     if not values.size:
@@ -116,9 +116,9 @@ def _limits(rows: Sequence[FloatArray]) -> tuple[float, float]:
 
 
 def _mark_events(axes: Axes, result: Comparison, low: float) -> int:
-    """A triangle for every event of every seed, at the lower edge; returns how many there are.
+    """Draw a triangle for every event of every seed at the lower edge; return their number.
 
-    One that the reduced run has at about the same time is named there, above.
+    Events without a label of the reduced run nearby are named.
     """
     marked, plot, row = 0, result.reduced.presentation.plot, 0
     positive = result.reduced.time[result.reduced.time > 0]

@@ -1,4 +1,4 @@
-"""The measurement behind a verdict: its curves and the lines that they are held against."""
+"""Plot of the evidence of a verdict: measured curves and the levels of its bounds."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from theory.notation import Notation
 COLOURS = (style.BLUE, style.VERMILION, style.GREEN, style.PURPLE, style.ORANGE, "black")
 DASHES = ("-", "--", "-.", ":")
 MOST_INSIDE = 3
-"""Curves and levels up to which the legend is inside."""
+"""Most curves and levels with the legend inside the panel."""
 FEW = 12
-"""Points up to which a curve shows its measurements."""
+"""Most points of a curve whose points are marked."""
 NARROW = 100.0
-"""Up to this ratio a logarithmic axis has room for labels at 1, 2, 5."""
+"""Largest ratio of the limits of a logarithmic axis with tick labels at 1, 2, 5."""
 
 
 @style.styled
 def evidence(verdict: Any) -> Axes | None:
-    """Draw what a verdict rests on.
+    """Plot the evidence of a verdict.
 
     Parameters
     ----------
     verdict : Verdict
-        Of `dynamics.verify`.
+        From `dynamics.verify`.
 
     Returns
     -------
     Axes or None
-        None where the evidence is a table only.
+        None if the evidence is only a table.
 
     Raises
     ------
@@ -68,10 +68,10 @@ def evidence(verdict: Any) -> Axes | None:
 
 
 def chart(axes: Axes, plot: Mapping[str, Any]) -> None:
-    """Draw curves, with marks where they have few points, and levels; more have a legend outside.
+    """Draw curves and levels with their legend; short curves have markers.
 
-    `plot`: ``curves`` (``label``, ``x``, ``y``, and ``errors`` where there are any), ``lines``
-    (``label``, ``y``), ``x_label``, ``y_label``, ``x_scale``, ``y_scale``.
+    `plot`: ``curves`` (``label``, ``x``, ``y``, optional ``errors``), ``lines`` (``label``, ``y``),
+    ``x_label``, ``y_label``, ``x_scale``, ``y_scale``.
     """
     curves, lines = plot["curves"], plot["lines"]
     for number, curve in enumerate(curves):
@@ -100,19 +100,19 @@ def chart(axes: Axes, plot: Mapping[str, Any]) -> None:
 
 
 def _look(number: int) -> tuple[str, str]:
-    """Colour and dashes of a curve; the first 24 differ."""
+    """Colour and line style of a curve; the first 24 differ."""
     period = lcm(len(COLOURS), len(DASHES))
     return COLOURS[number % len(COLOURS)], DASHES[(number + number // period) % len(DASHES)]
 
 
 def _finite(curves: Any, name: str) -> Any:
-    """The finite values other than 0 of all curves."""
+    """Finite nonzero values of all curves."""
     values = np.concatenate([np.asarray(curve[name], dtype=float) for curve in curves])
     return values[np.isfinite(values) & (values != 0)]
 
 
 def _scale(axes: Axes, scale: str, values: Any) -> None:
-    """The vertical scale; what may be negative has a symmetric logarithm, where it is."""
+    """Set the vertical scale; a logarithmic one is symmetric if there are negative values."""
     if scale == "linear" or not values.size:
         return
     if scale == "symlog" and (values < 0).any():

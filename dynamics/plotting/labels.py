@@ -1,7 +1,7 @@
-"""Labels, ticks and marks of pictures of sweeps.
+"""Labels, ticks and marks of plots of sweeps.
 
-Letters come from the notation table that a result carries; a name that is not in it, such as the
-name of a free axis of a sweep, is written out. Runs without a value have a mark that says why.
+Symbols come from the notation table of a result; other names, such as free letters of a sweep, are
+written out. A mark shows why a run has no value.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dynamics.results import outcome as ends
 from theory.notation import NotationEntry
 
 Letters = Mapping[str, NotationEntry]
-"""A notation table, or nothing."""
+"""A notation table, possibly empty."""
 WORDS = {
     "samples": "samples $N$",
     "patch_association": "share of associated rows",
@@ -39,18 +39,18 @@ WORDS = {
 }
 LETTERS = {"samples": "N", "eta": r"\eta"}
 SHORT = 20
-"""Characters up to which the meaning of a letter stands before it."""
+"""Most characters of a meaning that is written before its symbol."""
 STAR = "\ue000"
-"""Stands for the asterisk of a letter while those of a formula are written as products."""
+"""Placeholder of an asterisk in a symbol, while the asterisks of a formula become products."""
 SIGNS = {
     "<=": r"\leq", ">=": r"\geq", "==": "=", "!=": r"\neq", "<": "<", ">": ">",
 }  # fmt: skip
 
 
 def letter(notation: Letters, name: str) -> str:
-    """A name as LaTeX without dollar signs, as short as can be.
+    """LaTeX of a name without dollar signs: its symbol, else the name.
 
-    `notation`: the letters.
+    `notation`: the symbols.
     """
     if name in LETTERS:
         return LETTERS[name]
@@ -61,9 +61,9 @@ def letter(notation: Letters, name: str) -> str:
 
 
 def label(notation: Letters, name: str) -> str:
-    """A name on an axis: its letter, with its meaning where that is short.
+    """Axis label of a name: its symbol, preceded by a short meaning.
 
-    `notation`: the letters.
+    `notation`: the symbols.
     """
     if name in WORDS:
         return WORDS[name]
@@ -75,9 +75,9 @@ def label(notation: Letters, name: str) -> str:
 
 
 def quantity(notation: Letters, target: Quantity) -> str:
-    """A quantity on an axis, a colour bar or in a legend; a time is said to be one.
+    """Label of a quantity for an axis, colour bar or legend.
 
-    `notation`: the letters.
+    `notation`: the symbols.
     """
     event = target.name.removeprefix(TIME)
     written = WORDS.get(event, f"of {event.replace('_', ' ')}")
@@ -90,9 +90,9 @@ def quantity(notation: Letters, target: Quantity) -> str:
 
 
 def formula(notation: Letters, text: str) -> str:
-    """A formula of `dynamics.results.expression` as LaTeX without dollar signs.
+    """LaTeX of a formula of `dynamics.results.expression`, without dollar signs.
 
-    `notation`: the letters.
+    `notation`: the symbols.
     """
     functions = r"([A-Za-z_]\w*)(?=\s*\()"
     written = re.sub(functions, lambda words: rf"\mathrm{{{words[1]}}}", text)
@@ -105,18 +105,18 @@ def formula(notation: Letters, text: str) -> str:
 
 MARKS = {ends.OSCILLATING: "d", ends.DIVERGED: "X", ends.PRECISION_LOST: "v", ends.INTERRUPTED: "s"}
 OTHER = "P"
-"""Mark of any other failure, such as a killed worker."""
+"""Mark of all other failures, such as a killed worker."""
 PALE = "#DDDDDD"
 FEW = 8
-"""Up to so many whole numbers are drawn as categories, so many values all have a tick."""
+"""Most integers drawn as categories, and most values that all have a tick."""
 NARROW = 100.0
 
 
 class CellAxis:
-    """Where the values of an axis stand on a picture.
+    """Positions of the values of an axis in a plot.
 
-    Few whole numbers (C = 2, 4, 8) are categories, equally far apart; others stand at their own
-    values, logarithmically where they are nearly geometric.
+    Few integers (C = 2, 4, 8) are equally spaced categories. Other values have their own positions,
+    on a logarithmic axis if they are nearly geometric.
 
     `axis`: Axis.
     """
@@ -128,7 +128,7 @@ class CellAxis:
 
     @property
     def centres(self) -> FloatArray:
-        """Places of the values."""
+        """Positions of the values."""
         return self.at(self.axis.values)
 
     @property
@@ -145,9 +145,9 @@ class CellAxis:
         return np.asarray(values, dtype=np.float64)
 
     def draw(self, panel: Axes, which: str, notation: Letters, labelled: bool = True) -> None:
-        """Give one axis of a panel its scale, limits, ticks and label.
+        """Set scale, limits, ticks and label of one axis of a panel.
 
-        `which`: ``"x"`` or ``"y"``; `labelled`: whether it has a label.
+        `which`: ``"x"`` or ``"y"``; `labelled`: whether to write a label.
         """
         ticks = panel.xaxis if which == "x" else panel.yaxis
         values = self.axis.values
@@ -166,10 +166,9 @@ class CellAxis:
 
 
 def logarithmic(ticks: Any, ratio: float, powers: bool = False) -> None:
-    """Ticks of a logarithmic axis: those of `Decades` where it is narrow, else powers of ten.
+    """Set ticks of a logarithmic axis: `Decades` if it is narrow, else powers of ten.
 
-    `ratio`: of its ends; `powers`: whether every label is a power of ten with its factor, however
-    narrow the axis is.
+    `ratio`: of its ends; `powers`: whether to write labels as powers of ten even on a narrow axis.
     """
     if ratio < NARROW:
         ticks.set_major_locator(Decades())
@@ -178,9 +177,9 @@ def logarithmic(ticks: Any, ratio: float, powers: bool = False) -> None:
 
 
 def without(result: Slice) -> dict[str, NDArray[np.bool_]]:
-    """Why cells of a slice have no value of a run that went to its end: word -> where.
+    """Reason -> mask of the cells of a slice without the value of a completed run.
 
-    A run that failed has its word even where it reached the event that is asked for.
+    A failed run is included even if it reached the requested event.
     """
     whole = np.isin(result.outcome, [k for k, kind in enumerate(result.kinds) if kind in COMPLETE])
     absent = "not reached" if result.quantity.is_time else "no value"
@@ -196,9 +195,9 @@ def without(result: Slice) -> dict[str, NDArray[np.bool_]]:
 def draw_marks(
     panel: Axes, x: CellAxis, y: CellAxis, where: dict[str, NDArray[np.bool_]]
 ) -> dict[str, Any]:
-    """Mark cells of one panel; word -> handle of a legend.
+    """Mark the cells of one panel; return reason -> legend handle.
 
-    `where`: word of `without` -> bool array, shape (rows, columns).
+    `where`: reason of `without` -> bool array, shape (rows, columns).
     """
     handles: dict[str, Any] = {}
     for word, cells in where.items():
@@ -219,7 +218,7 @@ def draw_marks(
 
 
 def mark(word: str) -> dict[str, Any]:
-    """Look of the mark of an outcome, or of a run that is not computed yet."""
+    """Marker style of an outcome, or of a run that is not computed yet."""
     if word == "not computed yet":
         return {"ls": "", "marker": ".", "ms": 3, "color": GREY}
     return {
@@ -229,7 +228,7 @@ def mark(word: str) -> dict[str, Any]:
 
 
 def hatch(panel: Axes, x: FloatArray, y: FloatArray, cells: NDArray[np.bool_]) -> Patch:
-    """Hatch cells that are not valid; returns the handle of a legend.
+    """Hatch invalid cells; return the legend handle.
 
     `x`, `y`: edges of columns and of rows; `cells`, shape (rows, columns).
     """

@@ -25,11 +25,11 @@ from dynamics.problem import FloatArray
 from dynamics.validation import InvalidRequest
 
 DECADES, DECADES_OF_TIMES = 30.0, 5.0
-"""Positive values, and times, farther apart than this have a logarithmic colour."""
+"""Ratios of largest to least value above which colours are logarithmic: of values, and of times."""
 NO_COLOUR, YES_COLOUR = "#E6E6E6", "#7FB8DC"
 SHARES = ("patch_association",)
 LOOKS = (("black", "-"), ("#B0006D", "--"), ("#8C4A00", ":"))
-"""Colour and dash of the lines of equal value of each further quantity."""
+"""Colour and line style of the contour lines of each further quantity."""
 HALO: list[Any] = [withStroke(linewidth=2.6, foreground="white")]
 
 
@@ -37,20 +37,19 @@ HALO: list[Any] = [withStroke(linewidth=2.6, foreground="white")]
 def phase(result: Slice, contours: Sequence[Slice] = (), boundary: Slice | None = None) -> Any:
     """Heat map of a quantity over two axes, one panel for each value of the facet.
 
-    Every cell without a value says why: an event that was not reached is grey, a combination that
-    is not valid is hatched, a run that failed has the mark of its outcome, and one that is not
-    computed yet is white with a dot. All panels share one scale of colours, logarithmic where
-    positive values span more than 1.5 decades, or times more than a factor of 5.
+    A cell without a value shows the reason: grey for an event not reached, hatched for an invalid
+    combination, the mark of its outcome for a failed run, a dot for a run not computed yet. All
+    panels share one colour scale, logarithmic if positive values span more than 1.5 decades, or
+    times more than a factor of 5.
 
     Parameters
     ----------
     result : Slice
-        Over two axes.
+        Slice over two axes.
     contours : sequence of Slice
-        Over the same axes; each is drawn as labelled lines of equal value, in a colour and a dash
-        of its own.
+        Slices over the same axes, each drawn as labelled contour lines.
     boundary : Slice, optional
-        A yes or no over the same axes, whose boundary is drawn.
+        Slice of a yes or no over the same axes, whose boundary is drawn.
 
     Returns
     -------
@@ -61,8 +60,8 @@ def phase(result: Slice, contours: Sequence[Slice] = (), boundary: Slice | None 
     TypeError
         If ``result`` is not a `Slice`.
     InvalidRequest
-        If there is no second axis, the others are not over the same axes, or the boundary is that
-        of no yes or no.
+        If the second axis is missing, the slices have different axes, or the boundary is not of a
+        yes or no.
 
     Examples
     --------
@@ -129,7 +128,7 @@ def _two_colours(result: Slice) -> bool:
 
 
 def _colours(result: Slice) -> tuple[Colormap, Normalize]:
-    """Colour map and scale shared by all panels."""
+    """Colour map and scale common to all panels."""
     if _two_colours(result):
         return ListedColormap([NO_COLOUR, YES_COLOUR]), Normalize(0.0, 1.0)
     viridis, values = mpl.colormaps["viridis"], result.values[np.isfinite(result.values)]
@@ -138,7 +137,7 @@ def _colours(result: Slice) -> tuple[Colormap, Normalize]:
     low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
     above = values[values > 0]
     if low == 0 and above.size and high > DECADES * above.min():
-        # What is 0 has the lowest colour: the bar says so with its pointed end.
+        # Values of 0 get the lowest colour, shown by the pointed end of the bar.
         return viridis, LogNorm(float(above.min()), high, clip=True)
     if low < 0 < high:
         largest = max(-low, high)
@@ -153,7 +152,7 @@ def _contour(
     panel: Axes, axes: tuple[CellAxis, CellAxis], curve: Slice, values: FloatArray,
     look: tuple[str, str],
 ) -> dict[str, Any]:  # fmt: skip
-    """Lines of equal value, labelled; nothing where there are none."""
+    """Draw labelled contour lines, if any; return their legend handle."""
     masked = np.ma.masked_invalid(values)
     if masked.count() < 4 or min(masked.shape) < 2 or masked.min() == masked.max():
         return {}
@@ -178,7 +177,7 @@ def _contour(
 def _boundary(
     panel: Axes, axes: tuple[CellAxis, CellAxis], outline: Slice, k: int
 ) -> dict[str, Any]:
-    """The boundary, along the sides of cells."""
+    """Draw the boundary along the sides of cells; return its legend handle."""
     x, y = axes
     sides = [
         [(x.edges[c + (way == 0)], y.edges[r + (way == 1)]), (x.edges[c + 1], y.edges[r + 1])]
@@ -193,7 +192,7 @@ def _boundary(
 
 
 def _key(figure: Any, panels: Any, image: Any, result: Slice, handles: dict[str, Any]) -> None:
-    """The colour bar, or the two colours of a yes or no; the legend of everything else."""
+    """Draw the colour bar, or the two colours of a yes or no, and the legend."""
     name = labels.quantity(result.presentation.notation, result.quantity)
     if _two_colours(result):
         pair = {
@@ -223,17 +222,17 @@ def refined(
     notation: labels.Letters | None = None,
     held: Mapping[str, Any] | None = None,
 ) -> Axes:
-    """Yes and no in two colours, with the boundary; dots are runs, the rest is inferred.
+    """Plot a refined yes or no in two colours with its boundary; dots are evaluated points.
 
     Parameters
     ----------
     result : Refined
     name : str
-        What is asked, as it stands in the legend (``"$T_1$ reached"``).
+        Text of the question in the legend (``"$T_1$ reached"``).
     notation : Notation, optional
-        The letters that label the axes.
+        Symbols for the axis labels.
     held : mapping, optional
-        What is the same in every run: name -> value.
+        Name -> value of what is the same in every run.
 
     Returns
     -------
@@ -282,7 +281,7 @@ def refined(
 
 
 def _areas(axes: Axes, result: Refined, name: str) -> list[Patch]:
-    """Colour the squares of the lattice; those that the boundary crosses are cut along it."""
+    """Colour the squares of the lattice; the boundary cuts those it crosses."""
     x, y, values = result.x.values, result.y.values, result.values
     corners = np.stack([values[:-1, :-1], values[:-1, 1:], values[1:, 1:], values[1:, :-1]])
     barred = (corners == NOT_VALID).any(axis=0)
@@ -300,7 +299,7 @@ def _areas(axes: Axes, result: Refined, name: str) -> list[Patch]:
 
 
 def _piece(result: Refined, row: int, column: int) -> Any:
-    """The part of a square of the lattice in which the answer is yes: x and y of its corners."""
+    """Polygon of the yes part of a lattice square: x and y of its corners."""
     positions = []
     for down, right, edge, along in (
         (0, 0, (row, column, 0), (0, 1)),

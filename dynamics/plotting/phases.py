@@ -1,4 +1,4 @@
-"""Phases and events on pictures against time: shades, lines, and names above the panels."""
+"""Shaded phases, event lines and their names in plots over time."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from dynamics.plotting import choices, style
 from dynamics.results.trajectory import Trajectory
 
 LABEL = 0.06
-"""Distance of labels above a panel in one row, in widths of the panel."""
+"""Height of labels above a panel in one row, over the width of the panel."""
 WORD = 0.12
-"""Width of a letter of a word, in inches."""
+"""Width of a character of a name, in inches."""
 USUAL = 6.4
-"""Width of a figure that the widths above belong to, in inches."""
+"""Figure width for which the above widths are defined, in inches."""
 SPANS = 14.0
 """Height of the names of phases above a panel, in points."""
 ROW = 10.0
@@ -23,9 +23,9 @@ ROW = 10.0
 
 
 def shade(axes: Any, run: Trajectory) -> None:
-    """Shade the phases and name the events that divide them above the first panel.
+    """Shade the phases, and name them and the events between them above the first panel.
 
-    An event at the start divides nothing, and has no place on a logarithmic axis.
+    An event at the start is not drawn.
     """
     plot = run.presentation.plot
     first, last = _ends(run)
@@ -42,7 +42,7 @@ def shade(axes: Any, run: Trajectory) -> None:
         end = last if ends is None else at.get(ends, last)
         if end > begin:
             for panel in axes:
-                # Legends look for a place beside lines and rectangles, not beside collections.
+                # The best legend location avoids lines and patches, but ignores collections.
                 panel.fill_between(
                     [begin, end], 0, 1, transform=panel.get_xaxis_transform(), color=shade, lw=0,
                     zorder=0,
@@ -57,7 +57,7 @@ def shade(axes: Any, run: Trajectory) -> None:
 
 
 def _name_events(axes: Any, run: Trajectory, at: Mapping[str, float], narrow: float) -> int:
-    """Draw lines at the events and name them; returns the number of rows of names above."""
+    """Draw and name a line for each event; return the number of rows of names above."""
     plot = run.presentation.plot
     ends: list[float] = []  # of the last label of each row above the panel
     marks = {**plot.marks, **plot.asides}
@@ -86,13 +86,13 @@ def _ends(run: Trajectory) -> tuple[float, float]:
 
 
 def _middle(begin: float, end: float, run: Trajectory) -> float:
-    """Time in the middle between two others on the axis."""
+    """Time midway between two times on the axis."""
     places = choices.share([begin, end], *_axis(run))
     return float(choices.at_share(places.mean(), *_axis(run)))
 
 
 def _say_why_absent(panel: Axes, run: Trajectory, name: str) -> None:
-    """Say why a phase did not begin: the first on the left, others where the one before ended."""
+    """Write why a phase did not begin: on the left, or after the end of the preceding phase."""
     spans = run.presentation.plot.spans
     number = [span[0] for span in spans].index(name)
     begins = spans[number][1]

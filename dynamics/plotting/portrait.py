@@ -1,4 +1,4 @@
-"""The plane of two scalars: rates, nullclines, slow manifold, fixed points and runs."""
+"""Plot of a phase portrait: rates, nullclines, slow manifold, fixed points and runs."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from dynamics.results.trajectory import Trajectory
 from theory.notation import Notation
 
 MOST_LISTED = 4
-"""Scalars that a line above a plane names one by one."""
+"""Most eliminated scalars that a title line lists individually."""
 WIDTH = 5.4
-"""Width of a plane with its colour bar, in inches."""
+"""Width of a portrait with its colour bar, in inches."""
 RESTS = (
     (style.BLUE, (0, (5, 2))),
     (style.VERMILION, (0, (6, 2, 1, 2))),
     ("#7F3C8D", (0, (2, 1.2))),
     ("#8C613C", (0, (9, 2))),
 )
-"""Colour and dashes of the nullcline of each scalar, by its number in the state."""
+"""Colour and line style of the nullcline of each scalar, by its index in the state."""
 MARKS = {
     SINK: ("o", "black"),
     SOURCE: ("o", "white"),
@@ -42,24 +42,24 @@ MARKS = {
     CONTINUUM: ("P", style.GREY),
 }
 COLOURS = ListedColormap(mpl.colormaps["viridis"](np.linspace(0.0, 0.86, 200)))
-"""Without the yellow that white paper swallows."""
+"""Viridis without its yellow end, which is hardly visible on white."""
 ARROW = 0.6
-"""Length of an arrow, as a part of the distance of two."""
+"""Length of an arrow, over the distance between two arrows."""
 APART = 0.07
-"""Least distance of two times that are written, as a part of the sides."""
+"""Least distance between two labelled times, over the sides."""
 FIRST_TIME = -2
-"""Times are written from this power of ten on."""
+"""Exponent of the least power of ten that is labelled as a time."""
 
 
 @style.styled
 def portrait(result: Portrait, parameters: Sequence[str] | None = None) -> Axes:
-    """Basins, arrows coloured by speed, nullclines, slow manifold, fixed points and runs.
+    """Plot basins, arrows coloured by speed, nullclines, slow manifold, fixed points and runs.
 
     Parameters
     ----------
     result : Portrait
     parameters : sequence of str, optional
-        Parameters that the title names; all of them by default.
+        Names of the parameters in the title; default: all.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def portrait(result: Portrait, parameters: Sequence[str] | None = None) -> Axes:
 
 
 def _draw(result: Portrait, axes: Axes, parameters: Sequence[str] | None) -> Words:
-    """Draw everything but the words, which follow when all panels have their places."""
+    """Draw everything except the labels, which are placed after the layout."""
     notation = result.presentation.notation
     x, y = map(notation.label, result.plane)
     axes.set(xlim=result.box[0], ylim=result.box[1], xlabel=x, ylabel=y)
@@ -116,7 +116,7 @@ def _draw(result: Portrait, axes: Axes, parameters: Sequence[str] | None) -> Wor
 
 
 def _write(words: Sequence[Words]) -> None:
-    """Lay out a figure, then write the words of all its panels."""
+    """Lay out a figure, then write the labels of all its panels."""
     figure: Any = words[0].axes.figure
     if (engine := figure.get_layout_engine()) is not None:
         engine.execute(figure)
@@ -126,13 +126,13 @@ def _write(words: Sequence[Words]) -> None:
 
 @style.styled
 def portraits(results: Sequence[Portrait], parameters: Sequence[str] | None = None) -> Any:
-    """Several planes side by side; the nullcline of a scalar looks the same in all of them.
+    """Plot several phase portraits in a row; a scalar's nullcline has the same style in all.
 
     Parameters
     ----------
     results : sequence of Portrait
     parameters : sequence of str, optional
-        As in `portrait`.
+        As for `portrait`.
 
     Returns
     -------
@@ -141,7 +141,7 @@ def portraits(results: Sequence[Portrait], parameters: Sequence[str] | None = No
     Raises
     ------
     TypeError
-        If ``results`` are not `Portrait`, or none is given.
+        If ``results`` is not a nonempty sequence of `Portrait`.
 
     Examples
     --------
@@ -159,7 +159,7 @@ def portraits(results: Sequence[Portrait], parameters: Sequence[str] | None = No
 
 
 def _elimination_lines(eliminated: Mapping[str, Elimination], notation: Notation) -> list[str]:
-    """How scalars that the plane does not show are eliminated; those of one run share a line."""
+    """Title lines on the elimination of scalars; those eliminated by one run share a line."""
     lines, follow = [], dict[tuple[str, float], list[str]]()
     for name, how in eliminated.items():
         if how.kind == RUN:
@@ -179,12 +179,12 @@ def _elimination_lines(eliminated: Mapping[str, Elimination], notation: Notation
 
 
 def _dotted(name: str, notation: Notation) -> str:
-    """The letter of a scalar with the dot of a rate."""
+    """LaTeX of the rate of a scalar: its symbol with a dot."""
     return rf"$\dot{{{notation.latex(name)}}}$"
 
 
 def moment(time: float) -> str:
-    """A time in few letters: a power of ten as one."""
+    """Short text of a time; a power of ten is written as such."""
     power = np.log10(time) if time > 0 else 0.5
     if abs(power - round(power)) < 1e-9 and abs(power) >= 3:
         return rf"$10^{{{round(power)}}}$"
@@ -198,7 +198,7 @@ def _scaled(result: Portrait, points: FloatArray) -> FloatArray:
 
 
 def _obstacles(result: Portrait) -> FloatArray:
-    """Points along everything that words shall not cover."""
+    """Points along all drawn elements, which labels must not cover."""
     lines = [_path(result, run) for run in result.runs]
     lines += [branch for line in result.nullclines.values() for branch in line.branches]
     lines += [point.position[None, :] for point in result.fixed_points]
@@ -206,7 +206,7 @@ def _obstacles(result: Portrait) -> FloatArray:
 
 
 def _dense(line: FloatArray, step: float = 0.01) -> FloatArray:
-    """Points along a polyline, no farther apart than a step."""
+    """Points along a polyline, at most a step apart."""
     lengths = np.concatenate([[0.0], np.hypot(*np.diff(line, axis=0).T).cumsum()])
     distinct = np.concatenate([[True], np.diff(lengths) > 0])
     at = np.linspace(0.0, lengths[-1], max(2, int(min(lengths[-1], 20.0) / step)))
@@ -224,9 +224,7 @@ def _arrows(axes: Axes, result: Portrait) -> None:
     speed = np.hypot(*result.rates)
     there = np.isfinite(speed) & (speed > 0)
     if not there.all():
-        axes.plot(
-            x[~there], y[~there], "x", color=style.GREY, ms=3, label="no gradient, or none known"
-        )
+        axes.plot(x[~there], y[~there], "x", color=style.GREY, ms=3, label="gradient unknown")
     if not there.any():
         return
     along = result.rates / sides[:, None, None]
@@ -246,14 +244,14 @@ def _arrows(axes: Axes, result: Portrait) -> None:
 
 
 def _slow(axes: Axes, result: Portrait, notation: Notation) -> None:
-    """The slow manifold of a scalar of the plane, where it attracts and where it repels."""
+    """Draw the slow manifold of a coordinate, attracting and repelling parts."""
     slow = result.slow
     if slow is None:
         return
     name = notation.label(slow.name)
     kinds = (
         (slow.attracting, style.ORANGE, f"slow manifold of {name}"),
-        (slow.repelling, style.PURPLE, f"repelling rest of {name}"),
+        (slow.repelling, style.PURPLE, f"repelling branch of {name}"),
     )
     for lines, colour, label in kinds:
         for k, line in enumerate(lines):
@@ -263,7 +261,7 @@ def _slow(axes: Axes, result: Portrait, notation: Notation) -> None:
 
 
 def rest_look(result: Portrait, name: str) -> tuple[str, Any]:
-    """Colour and dashes of the nullcline of a scalar of a plane.
+    """Colour and line style of the nullcline of a scalar.
 
     `name`: of the scalar.
     """
@@ -274,7 +272,7 @@ def rest_look(result: Portrait, name: str) -> tuple[str, Any]:
 
 
 def _nullclines(axes: Axes, result: Portrait, notation: Notation, words: Words) -> None:
-    """Every branch, and the name of each nullcline where it has most room."""
+    """Draw all branches, and name each nullcline where there is most room."""
     runs = [_scaled(result, _path(result, run)) for run in result.runs]
     frame = [_dense(np.array([(0, 0), (1, 0), (1, 1), (0, 1), (0, 0)], dtype=float), 0.02)]
     for name, line in result.nullclines.items():
@@ -298,7 +296,7 @@ def _nullclines(axes: Axes, result: Portrait, notation: Notation, words: Words) 
 
 
 def _run(axes: Axes, result: Portrait, run: Trajectory, look: tuple[str, float, str]) -> None:
-    """A run with its start, its direction, and a cross where it ended before its horizon."""
+    """Draw a run with its start and direction, and a cross if it ended before its horizon."""
     colour, width, label = look
     path = _path(result, run)
     axes.plot(
@@ -319,7 +317,7 @@ def _run(axes: Axes, result: Portrait, run: Trajectory, look: tuple[str, float, 
 
 
 def _times(axes: Axes, result: Portrait, words: Words) -> None:
-    """Powers of ten along the main run, the last ones first, where there is room for them."""
+    """Label powers of ten of time along the main run, last ones first, where they fit."""
     run = result.runs[0]
     path, distinct = _path(result, run), [_path(result, run)[0]]
     if len(run.time) < 3:
@@ -336,7 +334,7 @@ def _times(axes: Axes, result: Portrait, words: Words) -> None:
 
 
 def _events(axes: Axes, result: Portrait, words: Words) -> None:
-    """Events of the main run, those that the problem's rules name, at their states."""
+    """Mark the events of the main run at their states."""
     run = result.runs[0]
     positions = [run.layout.slice_of(name).start for name in result.plane]
     label = "events"
@@ -353,7 +351,7 @@ def _events(axes: Axes, result: Portrait, words: Words) -> None:
 
 
 def _named(name: str) -> str:
-    """``T1`` as a letter with an index; any other name in words."""
+    """``T1`` as a symbol with an index; other names as words."""
     head, _, tail = name.partition("_")
     if len(head) == 2 and head[1].isdigit():
         return f"${head[0]}_{head[1]}$" + (f" ({tail})" if tail else "")

@@ -1,4 +1,4 @@
-"""Runs against time: the panels of a plot description with the phases shaded; runs side by side."""
+"""Plots of runs over time: the panels of a plot description with shaded phases; comparisons."""
 
 from __future__ import annotations
 
@@ -23,45 +23,45 @@ from theory.model import HELD_OUT
 
 COLOURS = (style.BLUE, style.VERMILION, style.GREEN, style.PURPLE, style.ORANGE, style.GREY)
 LOOKS = tuple(zip(COLOURS, "os^Dvo", strict=True))
-"""Colour and marker by the number of a look."""
+"""Colour and marker of each curve."""
 DASHES: tuple[Any, ...] = ("-", "--", "-.", (0, (5, 1.5, 1, 1.5, 1, 1.5)))
-"""Dashes of the curves of a panel, in turn; single seeds are dotted."""
+"""Line styles of the curves of a panel, in turn; single seeds are dotted."""
 ALONE = 3
-"""Points below which a line is marked."""
+"""Fewer points than this are drawn with markers."""
 MOST_INSIDE = 2
-"""Curves up to which the legend is inside the panel."""
+"""Most curves of a panel with the legend inside."""
 HEIGHT = 1.9
 """Height of a panel with its margins, in inches."""
 LABEL_ROOM = 1.4
-"""Length of the longest vertical label that overruns no other, in inches."""
+"""Longest vertical label that does not overlap another, in inches."""
 LARGEST = 1e150
-"""Above this an axis cannot be drawn; a run that diverges goes there."""
+"""Values above this are clipped, because matplotlib cannot draw larger axes."""
 BLOWN = 1e3
-"""Growth of the risk of a run that diverged, up to which it is drawn."""
+"""A diverging run is drawn until its risk exceeds this multiple of its earlier maximum."""
 ROUNDING = 64 * float(np.finfo(float).eps)
-"""Part of the largest risk below which a risk that falls no further is rounding of its terms."""
+"""A risk that no longer falls counts as rounding below this part of the largest risk."""
 WIDE = 5.0
-"""Width of a picture from which on two entries of its legend stand side by side, in inches."""
+"""Least width of a figure with two columns in a panel's legend, in inches."""
 PLAIN = "0"
-"""A level that needs no name."""
+"""Level that is drawn without a label."""
 
 
 @style.styled
 def training(
     run: Trajectory, markers: Trajectory | None = None, seeds: Sequence[Trajectory] = ()
 ) -> Any:
-    """The panels of a run over logarithmic time; see `PlotDescription`.
+    """Plot the panels of a run over logarithmic time; see `PlotDescription`.
 
-    A curve that the run does not have (of a class without members) is left out of its panel.
+    Curves that the run does not have are omitted.
 
     Parameters
     ----------
     run : Trajectory
-        Drawn as lines.
+        Run drawn as lines.
     markers : Trajectory, optional
-        A second run drawn over it as markers, at some of its records.
+        A second run, drawn as markers at some of its records.
     seeds : sequence of Trajectory
-        Runs of several seeds, drawn under it: their median dotted, least to greatest as a band.
+        Runs of several seeds: median as a dotted line, range as a band.
 
     Returns
     -------
@@ -106,9 +106,9 @@ def training(
 
 
 def _finite_part(run: Trajectory) -> tuple[Trajectory, str]:
-    """The records of a run that diverged before its risk blows up, with a note; any other run.
+    """Records of a diverged run before its risk blows up, with a note; any other run unchanged.
 
-    The risk blows up at `BLOWN` times the largest one before it rises for the last time.
+    The limit is `BLOWN` times the largest risk before its final rise.
     """
     if run.outcome.kind != DIVERGED:
         return run, ""
@@ -135,7 +135,7 @@ def _draw(
     markers: Trajectory | None,
     seeds: Sequence[Trajectory],
 ) -> None:
-    """The curves of one panel, their legend, and the line at a level."""
+    """Draw the curves of one panel, their legend, and the level."""
     notation, words = run.presentation.notation, description.words
     absent: list[str] = []
     for k, (name, number) in enumerate(description.curves):
@@ -173,14 +173,14 @@ def _draw(
     letters = [notation.label(name) for name in description.names]
     panel.set_ylabel(description.label or ",  ".join(letters))
     if not description.label and _too_long(panel):
-        ends = f"{letters[0]},  \u2026,  {letters[-1]}"  # the legend has all of them
+        ends = f"{letters[0]},  \u2026,  {letters[-1]}"  # the legend lists all
         panel.set_ylabel(ends if len(letters) > MOST_INSIDE else ",\n".join(letters))
     if description.level:
         _draw_level(panel, run, description.level)
 
 
 def _too_long(panel: Axes) -> bool:
-    """Whether the vertical label is longer than a panel is high."""
+    """Whether the vertical label is longer than the panel is high."""
     figure = panel.figure
     return panel.yaxis.label.get_window_extent().height > LABEL_ROOM * figure.dpi
 
@@ -190,10 +190,9 @@ def _has(run: Trajectory, name: str) -> bool:
 
 
 def _values(description: Panel, run: Trajectory, name: str) -> Any:
-    """A series, or its size where it is negative on a logarithmic axis; to `LARGEST`.
+    """Series to draw, clipped to `LARGEST`; absolute values if negative on a logarithmic axis.
 
-    A risk on a logarithmic axis ends where it is the rounding of its terms, one on a held-out law
-    too.
+    On a logarithmic axis a risk, also a held-out one, ends where it is pure rounding.
     """
     series = run.series(name)
     series = np.where(np.abs(series) > LARGEST, np.nan, series)
@@ -204,7 +203,7 @@ def _values(description: Panel, run: Trajectory, name: str) -> Any:
 
 
 def _above_rounding(risk: FloatArray) -> FloatArray:
-    """Size of a risk, NaN from where it is below `ROUNDING` to the end and falls no further."""
+    """Absolute risk; NaN after it stays below `ROUNDING` of the largest and no longer falls."""
     size = np.abs(risk)
     if not np.isfinite(size).any():
         return size
@@ -216,7 +215,7 @@ def _above_rounding(risk: FloatArray) -> FloatArray:
 
 
 def _draw_level(panel: Axes, run: Trajectory, formula: str) -> None:
-    """A line at a level, named on the left unless it is 0."""
+    """Draw a line at a level, labelled on the left unless it is 0."""
     level = float(Expression(formula, "level").value(run.parameters))
     if formula == PLAIN:
         panel.axhline(level, color=style.GREY, lw=0.6)
@@ -227,7 +226,7 @@ def _draw_level(panel: Axes, run: Trajectory, formula: str) -> None:
 
 
 STATE_LOOKS = tuple(zip(COLOURS, ("-", "-", "--", "-.", ":", "--"), "os^Dvx", strict=True))
-"""Colour, dash and marker of each state."""
+"""Colour, line style and marker of each state."""
 MOST_STATES = len(STATE_LOOKS)
 REALISTIC = (
     ("patch_association", "share of associated rows", style.BLUE),
@@ -238,9 +237,9 @@ REALISTIC = (
 
 @style.styled
 def comparison(result: Comparison) -> Any:
-    """The panels of the system over logarithmic time: see `training`.
+    """Plot a comparison in the panels of `training`.
 
-    The reduced run is drawn as lines, the full one as markers, seeds of the empirical one as bands.
+    The reduced run is drawn as lines, the full run as markers, several seeds as bands.
 
     Parameters
     ----------
@@ -289,10 +288,9 @@ def comparison(result: Comparison) -> Any:
 
 @style.styled
 def deviation(result: Comparison) -> Axes:
-    """Largest distance over the entries of each orbit, with the rounding unit of double precision.
+    """Plot the largest deviation over the entries of each scalar, with machine epsilon.
 
-    Of more than six states those that are farthest apart are drawn, and the legend says so. It
-    stands beside the panel, if any state deviates.
+    Of more than six states the legend lists those with the largest deviation.
 
     Parameters
     ----------
@@ -350,13 +348,12 @@ def deviation(result: Comparison) -> Axes:
 
 @style.styled
 def realistic(result: Comparison | Sequence[Trajectory]) -> Any:
-    """Three panels over logarithmic time: association, test error, cosine of empirical runs.
+    """Plot patch association, test error and cosine of empirical runs over logarithmic time.
 
     Parameters
     ----------
     result : Comparison or sequence of Trajectory
-        The runs of the empirical problem, one for each seed; the median is drawn as a line, least
-        and greatest as a band.
+        Runs of the empirical problem, one for each seed; the median is a line, the range a band.
 
     Returns
     -------
@@ -365,7 +362,7 @@ def realistic(result: Comparison | Sequence[Trajectory]) -> Any:
     Raises
     ------
     TypeError
-        If ``result`` is neither a `Comparison` nor some `Trajectory`.
+        If ``result`` is not a `Comparison` or a nonempty sequence of `Trajectory`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A quantity of a sweep along one parameter, and fitted power laws."""
+"""Plots of a quantity of a sweep along one parameter, and of fitted power laws."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ COLOURS = (style.BLUE, style.VERMILION, style.GREEN, style.PURPLE, style.ORANGE,
 MARKERS = ("o", "s", "^", "v", "D", "p")
 DECADES = 30.0
 COINCIDE = 0.003
-"""Share of the height of a panel, less than a line is wide: lines nearer than this are one."""
+"""Lines closer than this part of the height of a panel (less than a line width) are merged."""
 MOST_NAMES = 3
-"""Values of lines that coincide up to which all of them stand in the legend."""
+"""Most values of merged lines that the legend lists individually."""
 LETTER = 0.085
-"""Width of a letter of a tick, in inches."""
+"""Width of a character of a tick label, in inches."""
 ROW = 0.11
 """Height of a row of marks, in inches."""
 ABSENT: dict[str, dict[str, Any]] = {
@@ -38,12 +38,11 @@ ABSENT: dict[str, dict[str, Any]] = {
 
 @style.styled
 def slices(result: Slice) -> Any:
-    """Lines along the x axis, one for each value of y, one panel for each value of the facet.
+    """Plot lines along the x axis, one for each value of y, one panel for each facet value.
 
-    Lines that coincide in every panel are drawn as one, which has the names of all of them.
-    Runs without a value stand in a strip below the panel, one row for each line in its colour,
-    with a mark that says why. Of several seeds the line is the median (the share, of a yes or no)
-    and the band goes from the least to the greatest.
+    Lines that coincide in every panel are merged, with a common label. Runs without a value have
+    marks in a strip below the panel, one row for each line. With several seeds the line is the
+    median (the share for a yes or no) and the band the range.
 
     Parameters
     ----------
@@ -109,7 +108,7 @@ def slices(result: Slice) -> Any:
 
 
 def _grid(rows: int, columns: int, width: float, marked: list[int]) -> tuple[Any, Any, Any]:
-    """Figure, panels, and the strips below them; None where there is nothing to mark."""
+    """Figure, panels, and strips below them; None for the strips if there are no marks."""
     height = 3.2 if rows * columns == 1 else 2.2
     strip = ROW * (len(marked) + 1)
     ratios = [height, strip] if marked else [height]
@@ -127,7 +126,7 @@ def _grid(rows: int, columns: int, width: float, marked: list[int]) -> tuple[Any
 
 
 def _marked_rows(marked: dict[str, Any]) -> list[int]:
-    """Lines with a marked run in some panel."""
+    """Indices of lines with a marked run in some panel."""
     if not marked:
         return []
     marked_lines = np.any([cells.any(axis=(0, 2)) for cells in marked.values()], axis=0)
@@ -142,7 +141,7 @@ def _name(result: Slice) -> str:
 
 
 def _coinciding(result: Slice) -> list[list[int]]:
-    """The lines, those together that coincide in every panel; each alone where they are many."""
+    """Groups of lines that coincide in every panel; no grouping of many lines."""
     heights = result.values[None]
     if result.seeds > 1 and not result.quantity.yes_no:
         heights = np.stack([result.values, result.low, result.high])
@@ -168,7 +167,7 @@ def _coinciding(result: Slice) -> list[list[int]]:
 
 
 def _looks(result: Slice, groups: list[list[int]]) -> list[tuple[Any, str]]:
-    """Colour and marker of each line: few are distinct, many lie on a scale of colours."""
+    """Colour and marker of each line; many lines follow a colour scale."""
     if len(groups) <= len(COLOURS):
         return list(zip(COLOURS, MARKERS, strict=True))[: len(groups)]
     assert result.y is not None
@@ -177,7 +176,7 @@ def _looks(result: Slice, groups: list[list[int]]) -> list[tuple[Any, str]]:
 
 
 def _names(result: Slice, groups: list[list[int]]) -> list[str]:
-    """The value of y of each line, or those of the lines that coincide; none of many lines."""
+    """Legend label of each group of lines; empty for many lines."""
     if result.y is None or len(groups) > len(COLOURS):
         return []
     letter, names = labels.letter(result.presentation.notation, result.y.name), []
@@ -192,7 +191,7 @@ def _names(result: Slice, groups: list[list[int]]) -> list[str]:
 
 
 def _name_rows(strips: Any, rows: list[int], there: list[bool], names: list[str]) -> None:
-    """Name the lines that have marks only, at their rows on the left."""
+    """Label the rows of lines that consist of marks only, on the left."""
     absent = {height: names[row] for height, row in enumerate(reversed(rows)) if not there[row]}
     for strip in strips:
         strip.set_yticks(list(absent), list(absent.values()), fontsize=6)
@@ -238,7 +237,7 @@ def _scale(panel: Axes, result: Slice) -> None:
 def _strip(
     panel: Axes, across: CellAxis, where: dict[str, Any], lines: tuple[list[int], list[Any]]
 ) -> None:
-    """Marks of the runs of one panel without a value, one row for each line."""
+    """Draw marks of the runs of one panel without a value, one row for each line."""
     rows, colours = lines
     for height, row in enumerate(reversed(rows)):
         for word, cells in where.items():
@@ -257,7 +256,7 @@ def _look(word: str) -> dict[str, Any]:
 def _key(
     figure: Any, panels: Any, result: Slice, lines: list[Line2D] | None, marked: list[str]
 ) -> None:
-    """Legend of the lines, or a colour bar where they are many, and of the marks."""
+    """Draw the legend of marks and lines; many lines have a colour bar instead."""
     if lines is None:
         assert result.y is not None
         shades = mpl.colors.ListedColormap(mpl.colormaps["viridis"](np.linspace(0, 0.92, 256)))
@@ -273,11 +272,11 @@ def _key(
 
 @style.styled
 def scaling(result: Scaling) -> Any:
-    r"""Measured against fitted; then, for each factor, the quantity with the others divided out.
+    """Plot measured against fitted values, and the partial dependence on each factor.
 
-    The exponent of each factor, with its standard error, stands in the legend of its panel; how
-    many runs were used and left out, and why, in the title. Of one factor the fit
-    ``a + b log(1/x)`` is drawn dashed.
+    A panel for each factor shows the quantity divided by the fitted powers of the others; its
+    legend gives the exponent with standard error. The title counts the used and excluded runs. For
+    a single factor the fit ``a + b log(1/x)`` is dashed.
 
     Parameters
     ----------
@@ -321,7 +320,7 @@ def scaling(result: Scaling) -> Any:
 
 
 def _factor(panel: Axes, result: Scaling, k: int, name: str) -> None:
-    """The quantity against one factor, with the fitted powers of the others divided out."""
+    """Plot the quantity against one factor, divided by the fitted powers of the others."""
     level, exponent = result.levels[:, k], result.exponents[k]
     others = [i for i in range(len(result.factors)) if i != k]
     divided = np.prod(result.levels[:, others] ** result.exponents[others], axis=1)
@@ -352,7 +351,7 @@ def _factor(panel: Axes, result: Scaling, k: int, name: str) -> None:
 
 
 def _fit(levels: FloatArray, panel: Axes) -> bool:
-    """Whether ticks at all of few levels have room on a logarithmic axis."""
+    """Whether labels of all levels fit on a logarithmic axis."""
     if len(levels) > FEW:
         return False
     width = panel.figure.get_figwidth() / len(panel.figure.axes) - 1.0  # type: ignore[union-attr]
@@ -361,14 +360,14 @@ def _fit(levels: FloatArray, panel: Axes) -> bool:
 
 
 def _power(result: Scaling, k: int) -> str:
-    """A factor with its exponent, as LaTeX without dollar signs."""
+    """LaTeX of a factor with its exponent, without dollar signs."""
     factor = labels.formula(result.presentation.notation, result.factors[k])
     base = factor if result.factors[k].isidentifier() else f"({factor})"
     return f"{base}^{{{_decimals(result.exponents[k], result.errors[k])}}}"
 
 
 def _decimals(value: float, error: float) -> str:
-    """A number with as many decimals as its error has to two digits, from 2 to 6."""
+    """A number rounded to two digits of its error, with 2 to 6 decimals."""
     needed = 1 - int(np.floor(np.log10(error))) if error > 0 else 6
     return f"{value:.{min(6, max(2, needed))}f}"
 

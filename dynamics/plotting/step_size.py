@@ -1,4 +1,4 @@
-"""Learning rates and stability: overlaid runs, period doubling, limits, transverse growth."""
+"""Plots on learning rates and stability: overlays, period doubling, limits, transverse growth."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ BELOW = "#BBBBBB"
 WORDS = {"error_estimate": "error / gross gradient"}
 LOGARITHMIC = ("risk", "error_estimate")
 ROUNDING = 1e-12
-"""Curvatures, and growths beyond 1, below this are rounding."""
+"""Curvature, and excess of growth over 1, below this are drawn as 0."""
 LEAVES = 2.0
-"""Times the largest value of the others: where the curve of a run that fails ends."""
+"""The curve of a failed run is cut at this multiple of the largest value of the other runs."""
 
 
 @style.styled
 def overlay(result: Overlay, names: Sequence[str] | None = None) -> Any:
-    """Gradient descent at several learning rates over the flow, which is the broad line below.
+    """Plot gradient descent at several learning rates with the flow, the broad line behind.
 
-    Without a flow, several update rules over their steps, with a mark at each event.
+    Without a flow: several update rules over steps, with a mark at each event.
 
     Parameters
     ----------
     result : Overlay
     names : sequence of str, optional
-        States and observables, one panel each; by default those of the plot description.
+        States and observables, one panel each; default: those of the plot description.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def overlay(result: Overlay, names: Sequence[str] | None = None) -> Any:
     TypeError
         If ``result`` is not an `Overlay`.
     KeyError
-        For a name that the runs do not have.
+        If the runs do not have a name.
 
     Examples
     --------
@@ -79,20 +79,20 @@ def overlay(result: Overlay, names: Sequence[str] | None = None) -> Any:
 def several(
     runs: Mapping[str, Trajectory], names: Sequence[str], note: str = "", rules: bool = False
 ) -> Any:
-    """Runs by their labels, the first as a broad line below the others.
+    """Plot labelled runs, the first as a broad line behind the others.
 
-    A run that failed is drawn as long as it stays within twice the values of the others.
+    A failed run is cut at twice the largest value of the others.
 
     Parameters
     ----------
     runs : mapping
         Label -> `Trajectory`.
     names : sequence of str
-        States and observables, one panel each; a run without one is left out there.
+        States and observables, one panel each; runs without the name are omitted.
     note : str
         A line above the panels.
     rules : bool
-        Whether they are of update rules: none is below, and the axis is of steps.
+        Whether to compare update rules: over steps, and without a broad line.
 
     Returns
     -------
@@ -101,9 +101,9 @@ def several(
     Raises
     ------
     TypeError
-        If ``runs`` is not a mapping of `Trajectory`, or an empty one.
+        If ``runs`` is not a nonempty mapping of `Trajectory`.
     KeyError
-        For a name that a run does not have.
+        If a name is unknown.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def several(
     if rules and (shapes := _shapes(runs.values())):
         columns, rows = 2, max(len(named), len(shapes))
         blank = Line2D([], [], ls="")
-        for column in (named, shapes):  # to equal lengths
+        for column in (named, shapes):  # pad to equal lengths
             column |= {" " * (k + 1): blank for k in range(rows - len(column))}
         named = {**named, **shapes}
     figure.legend([*named.values()], [*named], loc="outside lower center", ncols=columns)
@@ -145,7 +145,7 @@ def several(
 def _draw_state(
     panel: Axes, runs: Mapping[str, Trajectory], name: str, steep: bool, rules: bool
 ) -> None:
-    """A line of a state for each run that has it; one that failed leaves the panel."""
+    """Draw a state of each run that has it; a failed run may leave the panel."""
     good = [run for run in runs.values() if not run.outcome.failed]
     top = _largest(good if rules else [next(iter(runs.values())), *good], name)
     for number, (label, run) in enumerate(runs.items(), int(rules)):
@@ -173,14 +173,14 @@ def _along(run: Trajectory, steps: bool) -> FloatArray:
 
 
 def _spans_decades(runs: Mapping[str, Trajectory], name: str) -> bool:
-    """Whether a series is positive in all runs, and spans more than two decades."""
+    """Whether a series is positive in all runs and spans more than two decades."""
     drawn = [r.series(name)[1:] for r in runs.values() if name in (*r.layout.names, *r.observables)]
     every = np.concatenate([each[np.isfinite(each)] for each in drawn] or [np.zeros(1)])
     return bool(every.size and every.min() > 0 and every.max() > 100 * every.min())
 
 
 def _mark_events(panel: Axes, run: Trajectory, steps: Any, series: FloatArray, colour: str) -> None:
-    """A mark on the line of a run at each event, of the shape of the event."""
+    """Mark the events of a run on its line, with the marker of each event."""
     for shape, event in zip(cycle(SHAPES), run.events.values(), strict=False):
         step = event.step or 0
         if event and steps.size and steps[0] <= step <= steps[-1]:
@@ -189,7 +189,7 @@ def _mark_events(panel: Axes, run: Trajectory, steps: Any, series: FloatArray, c
 
 
 def _shapes(runs: Iterable[Trajectory]) -> dict[str, Line2D]:
-    """Event that any of the runs has, as a picture names it -> its mark."""
+    """Plot name of each reached event -> its legend handle."""
     first, *others = runs
     names = {**first.presentation.plot.marks, **first.presentation.plot.asides}
     return {
@@ -200,7 +200,7 @@ def _shapes(runs: Iterable[Trajectory]) -> dict[str, Line2D]:
 
 
 def _largest(runs: Sequence[Trajectory], name: str) -> float:
-    """Largest absolute value of those of the runs that have a series; infinite if none has."""
+    """Largest absolute value of a series over runs; infinite if no run has it."""
     found = [
         np.abs(run.series(name)).max(initial=0.0, where=np.isfinite(run.series(name)))
         for run in runs
@@ -211,7 +211,7 @@ def _largest(runs: Sequence[Trajectory], name: str) -> float:
 
 @style.styled
 def branches(result: Branches) -> Axes:
-    """The last values of a state, the predicted limit, and where no state is finite.
+    """Plot the bifurcation diagram of a state, with predicted limit and non-finite range.
 
     Parameters
     ----------
@@ -265,18 +265,20 @@ def branches(result: Branches) -> Axes:
 
 @style.styled
 def stability(run: Trajectory, calm: Trajectory, limits: FloatArray, name: str = "alpha") -> Any:
-    """Learning rate and limit over time; below, one state of the run, shaded where eta is above.
+    """Plot learning rate and stability limit over time, and a state of the run below.
+
+    Times with eta above the limit are shaded.
 
     Parameters
     ----------
     run : Trajectory
         Gradient descent at one learning rate.
     calm : Trajectory
-        The gradient flow, on which the limit is that of a state that does not oscillate.
+        Gradient flow, whose states do not oscillate.
     limits : float array, shape (records of the flow,)
         From `dynamics.training.stability_limit.limits_along` on the flow.
     name : str
-        State drawn below.
+        State to draw below.
 
     Returns
     -------
@@ -287,7 +289,7 @@ def stability(run: Trajectory, calm: Trajectory, limits: FloatArray, name: str =
     TypeError
         If ``run`` is not a `Trajectory`.
     KeyError
-        For a name that a run does not have.
+        If the name is unknown.
 
     Examples
     --------
@@ -322,7 +324,9 @@ def stability(run: Trajectory, calm: Trajectory, limits: FloatArray, name: str =
 
 @style.styled
 def transverse_growth(growth: TransverseGrowth, run: Trajectory) -> Any:
-    """Least transverse curvature over time, negative shaded; below, the growth of deviations.
+    """Plot the least transverse curvature over time, and the growth of deviations below.
+
+    Times with negative curvature are shaded.
 
     Parameters
     ----------
@@ -361,7 +365,7 @@ def transverse_growth(growth: TransverseGrowth, run: Trajectory) -> Any:
     axes[0].set_ylabel("least curvature\nacross the closed space")
     axes[1].plot(time, growth.amplification[used], color=style.VERMILION)
     style.logarithmic(axes[1])
-    # Rounding is drawn as no curvature and no growth.
+    # Curvatures at rounding level are drawn as 0.
     if np.abs(least).max() < ROUNDING:
         axes[0].set_ylim(-ROUNDING, ROUNDING)
     if np.abs(growth.amplification[used] - 1.0).max() < ROUNDING:

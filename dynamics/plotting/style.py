@@ -1,4 +1,4 @@
-"""Style of all pictures: colours safe for colour-blind readers, time axes, writing files."""
+"""Style of all plots: colours safe for colour-blind readers, time axes, writing files."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ RC: dict[Any, Any] = {
 }
 
 CAPTION, CAPTION_ENDING = "caption", ".caption.txt"
-"""Attribute of a figure with its caption; ending of the file beside the picture."""
+"""Attribute of a figure with its caption; suffix of the caption file."""
 FEW = 20
-"""Points of a line below which they are marked."""
+"""Most points of a line that are marked."""
 PIXELS = 1200
-"""Across a picture on a screen; files have the resolution of `RC`."""
+"""Width of an inline figure in pixels; files have the resolution of `RC`."""
 BOXED: dict[Any, Any] = {"axes.spines.top": True, "axes.spines.right": True}
-"""Beside `RC`, of panels that are images."""
+"""Additions to `RC` for panels that are images."""
 
 
 P = ParamSpec("P")
@@ -59,9 +59,9 @@ R = TypeVar("R")
 
 
 def styled(draw: Callable[P, R]) -> Callable[P, R]:
-    """A function that draws in the style `RC`.
+    """Decorator: draw in the style `RC`, and check the type of the first argument.
 
-    It raises TypeError for a result of another class than its first argument is annotated with.
+    The function raises TypeError if its first argument does not have the annotated class.
     """
     first = next(iter(inspect.signature(draw).parameters.values()))
     kinds = set(re.findall(r"\w+", first.annotation)) - {"Sequence", "Mapping", "str", "Any"}
@@ -85,10 +85,10 @@ def styled(draw: Callable[P, R]) -> Callable[P, R]:
 def new_figure(
     width: float, height: float, images: bool = False, **grid: Any
 ) -> tuple[Figure, Any]:
-    """A figure outside pyplot with its axes.
+    """Create a figure, outside pyplot, and its axes.
 
-    `width`, `height`: in inches, where `look` asks for no width; `images`: whether its panels keep
-    the ratio of their sides; `**grid`: of ``Figure.subplots``.
+    `width`, `height`: in inches, unless `look` sets a width; `images`: whether panels keep their
+    aspect ratio; `**grid`: of ``Figure.subplots``.
     """
     width, height = choices.size(width, height, grid.get("nrows", 1), grid.get("ncols", 1), images)
     with mpl.rc_context(RC):
@@ -97,10 +97,9 @@ def new_figure(
 
 
 def new_mosaic(width: float, height: float, panels: Any, **ratios: Any) -> tuple[Figure, Any]:
-    """A figure outside pyplot with its axes by name.
+    """Create a figure, outside pyplot, and its axes by name.
 
-    `width`, `height`: in inches; `panels`: of ``Figure.subplot_mosaic``; `**ratios`: of
-    ``Figure.subplot_mosaic``.
+    `width`, `height`: in inches; `panels`, `**ratios`: of ``Figure.subplot_mosaic``.
     """
     width, height = choices.size(width, height, len(panels), len(panels[0]), images=False)
     with mpl.rc_context(RC):
@@ -109,13 +108,13 @@ def new_mosaic(width: float, height: float, panels: Any, **ratios: Any) -> tuple
 
 
 def write(axes: Any, path: str | os.PathLike[str]) -> Path:
-    """Write the figure that axes belong to, and a caption file where its title was cut.
+    """Write the figure of axes, and a caption file if its title was truncated.
 
     Parameters
     ----------
     axes : Axes or array of Axes
     path : str or path-like
-        Its ending chooses the format: png, svg or pdf.
+        The suffix selects the format: png, svg or pdf.
 
     Returns
     -------
@@ -124,9 +123,9 @@ def write(axes: Any, path: str | os.PathLike[str]) -> Path:
     Raises
     ------
     TypeError
-        If ``axes`` is not of a figure.
+        If ``axes`` is not an Axes or an array of Axes.
     ValueError
-        If the ending is of no known format, or ``path`` is none.
+        If the format is unknown, or ``path`` is not a path.
 
     Examples
     --------
@@ -152,7 +151,7 @@ def write(axes: Any, path: str | os.PathLike[str]) -> Path:
 
 
 def time_axis(axes: Axes, run: Trajectory) -> None:
-    """Logarithmic time from the first step on, or linear time, labelled with its unit."""
+    """Set up a labelled time axis: logarithmic from the first step on, or linear."""
     first = run.time[run.time > 0]
     choices.scale(axes, first.min(), first.max())
     eta = run.settings.get("eta")
@@ -161,10 +160,10 @@ def time_axis(axes: Axes, run: Trajectory) -> None:
 
 
 def visible(artist: Any) -> bool:
-    """Whether any part of a line is within its axes; True of every other artist."""
+    """Whether any part of a line is within its axes; True for other artists."""
     if not isinstance(artist, Line2D) or artist.axes is None:
         return True
-    artist.axes.autoscale_view()  # limits are not known before
+    artist.axes.autoscale_view()  # sets the limits
     box = artist.axes.bbox.padded(1.0)
     path = artist.get_transform().transform_path(artist.get_path())
     corners = np.asarray(path.vertices)
@@ -173,7 +172,7 @@ def visible(artist: Any) -> bool:
 
 
 def labelled(*panels: Axes) -> dict[str, Any]:
-    """Labels of panels -> the first visible artist that has the label."""
+    """Labels of panels -> first visible artist with the label."""
     named: dict[str, Any] = {}
     for panel in panels:
         for artist, label in zip(*panel.get_legend_handles_labels(), strict=True):
@@ -183,7 +182,7 @@ def labelled(*panels: Axes) -> dict[str, Any]:
 
 
 def legend(axes: Axes, **options: Any) -> None:
-    """A legend of what is visible in a panel, if anything is.
+    """Draw a legend of the visible artists of a panel, if any.
 
     `**options`: of ``Axes.legend``.
     """
@@ -195,7 +194,7 @@ def legend(axes: Axes, **options: Any) -> None:
 def legend_below(figure: Figure, handles: Sequence[Any], most: int = 3, **options: Any) -> None:
     """Draw a legend below all panels.
 
-    `most`: columns, at most; `**options`: of ``Figure.legend``.
+    `most`: most columns; `**options`: of ``Figure.legend``.
     """
     if handles:
         look = {"fontsize": 8, "ncols": min(most, len(handles))} | options
@@ -203,23 +202,23 @@ def legend_below(figure: Figure, handles: Sequence[Any], most: int = 3, **option
 
 
 def note(axes: Axes, text: str, at: Any, offset: Any, xycoords: Any = "data", **look: Any) -> None:
-    """Write a small text beside a place.
+    """Write a small text near a place.
 
-    `at`, `offset`: the place, and the distance from it in points; `xycoords`: coordinates of the
-    place, as of ``Axes.annotate``; `**look`: others of its options.
+    `at`: the place; `offset`: of the text from it, in points; `xycoords`: coordinates of the place,
+    as for ``Axes.annotate``; `**look`: further options of ``Axes.annotate``.
     """
     look = {"fontsize": 8, "textcoords": "offset points", "xycoords": xycoords, **look}
     axes.annotate(text, at, offset, **look)
 
 
 def legend_on_the_right(axes: Axes, **options: Any) -> None:
-    """A legend outside of a panel, on its right; ``options`` go to ``Axes.legend``."""
+    """Draw a legend to the right of a panel; ``options`` of ``Axes.legend``."""
     draw = axes.legend if "handles" in options else functools.partial(legend, axes)
     draw(loc="center left", bbox_to_anchor=(1.0, 0.5), **options)
 
 
 def legend_columns(figure: Figure, names: Sequence[str] | Mapping[str, Any]) -> int:
-    """Columns of a legend below all panels, four at most, as the width of the figure allows.
+    """Number of columns of a legend below all panels, at most four, that fit the width.
 
     `names`: entries of the legend.
     """
@@ -231,17 +230,17 @@ POWER = re.compile(r"([\d.]*)e([+-]?\d+)")
 
 
 MANY = 1e3
-"""Ratio of the limits of an axis from which on decades alone have ticks."""
+"""Ratio of the limits of an axis above which only decades have ticks."""
 NARROW = 1.1
-"""Ratio of the limits below which a logarithmic axis has ticks as a linear one."""
+"""Ratio of the limits of a logarithmic axis below which tick labels have up to 15 digits."""
 FLAT = 1e-14
-"""Relative width of values that rounding alone tells apart."""
+"""Relative range of values below which they count as constant."""
 
 
 def number(value: float, digits: int = 4) -> str:
-    """A number as LaTeX without dollar signs: 0.5, or 10^{5}.
+    """LaTeX of a number without dollar signs: 0.5, or 10^{5}.
 
-    `digits`: significant ones, at most.
+    `digits`: most significant digits.
     """
     mantissa, _, power = f"{value:.{digits}g}".partition("e")
     if not power and value and float(f"{value:.0e}") == value and not 1e-2 <= abs(value) < 1e4:
@@ -253,9 +252,9 @@ def number(value: float, digits: int = 4) -> str:
 
 
 def tick(value: float, power: bool = False, digits: int = 4) -> str:
-    """A number at an axis, in the letters of all others there.
+    """Tick label of a number.
 
-    `power`: whether it has a power of ten however few its digits are; `digits`: at most.
+    `power`: whether to write a power of ten in any case; `digits`: most significant digits.
     """
     written = number(value, digits)
     if power and value and "^" not in written:
@@ -266,13 +265,13 @@ def tick(value: float, power: bool = False, digits: int = 4) -> str:
 
 
 class Decades(LogLocator):
-    """Ticks at 1, 2, 5 of every decade; at some decades where there are more than three.
+    """Tick locator with 1, 2, 5 of every decade; only some decades on axes of more than three.
 
-    Those of a linear axis where one of these at most is in sight: a single number is not a scale.
+    If at most one of these ticks is visible, ticks are linear.
     """
 
     def nonsingular(self, vmin: float, vmax: float) -> Any:
-        """Limits of values between two; what differs by rounding is drawn as what is constant."""
+        """Limits for two values; values that differ by rounding count as constant."""
         alike = vmin < vmax <= vmin * (1.0 + FLAT)
         return super().nonsingular(vmin, vmin if alike else vmax)
 
@@ -283,7 +282,7 @@ class Decades(LogLocator):
         decades = 10.0 ** np.arange(math.floor(math.log10(vmin)), math.log10(vmax))
         marks = np.outer(decades, subs)
         if not wide and ((marks >= vmin) & (marks <= vmax)).sum() < 2:
-            # In its own decade: what is below 1e-288 is not a number for a linear axis.
+            # Scaled to its decade, because MaxNLocator fails below 1e-288.
             linear = MaxNLocator(5, steps=[1, 2, 5, 10])
             return decades[0] * linear.tick_values(vmin / decades[0], vmax / decades[0])
         self.set_params(subs=subs, numticks=7 if wide else 12)
@@ -291,9 +290,9 @@ class Decades(LogLocator):
 
 
 def logarithmic(axes: Axes) -> None:
-    """A logarithmic vertical axis that may span less than a decade, or many.
+    """Make the vertical axis logarithmic, for ranges of less than a decade up to many.
 
-    It stays linear where nothing that is drawn is positive.
+    It stays linear if no drawn value is positive.
     """
     if axes.has_data() and not np.isfinite(axes.dataLim.minposy):
         return
@@ -304,15 +303,15 @@ def logarithmic(axes: Axes) -> None:
 
     axes.set_yscale("log")
     axes.yaxis.set_major_locator(Decades())
-    axes.autoscale_view(scalex=False)  # which the change of the scale has done without it
+    axes.autoscale_view(scalex=False)  # limits for the new scale and formatter
     axes.yaxis.set_major_formatter(FuncFormatter(written))
     axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def offset_in_label(axes: Axes) -> None:
-    """Put the power of ten of a linear vertical axis into its label, not above the panel.
+    """Move the power of ten of a linear vertical axis from above the panel into its label.
 
-    Of an almost constant curve it is a power and a value, as ``1e-5+5e-1``.
+    The offset text of an almost constant curve has a power and a value, as ``1e-5+5e-1``.
     """
     axes.yaxis.get_major_formatter().set_locs(list(axes.get_yticks()))
     power = axes.yaxis.get_major_formatter().get_offset()
@@ -326,7 +325,7 @@ def offset_in_label(axes: Axes) -> None:
 
 
 def positive_time(run: Trajectory, series: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Time and a series, without the start where the axis is logarithmic.
+    """Time and a series, without the start on a logarithmic axis.
 
     `series`, shape (records,): may be shorter than the run.
     """
@@ -336,7 +335,7 @@ def positive_time(run: Trajectory, series: FloatArray) -> tuple[FloatArray, Floa
 
 
 def sparse(time: FloatArray) -> np.ndarray:
-    """Indices of about 28 records, evenly spread over the time axis."""
+    """Indices of about 28 records, evenly spaced on the time axis."""
     if len(time) < 2:
         return np.arange(len(time))
     places = choices.share(time, time[0], time[-1])
@@ -345,7 +344,7 @@ def sparse(time: FloatArray) -> np.ndarray:
 
 
 def band(axes: Axes, runs: Sequence[Trajectory], name: str, colour: str, dash: str = "-") -> None:
-    """The median of several runs as a line, least to greatest as a band, over positive times.
+    """Draw the median of several runs as a line and the range as a band, over positive times.
 
     `name`: state or observable; `colour`, `dash`: of the line.
     """
@@ -358,7 +357,7 @@ def band(axes: Axes, runs: Sequence[Trajectory], name: str, colour: str, dash: s
 
 
 def measured(time: FloatArray, series: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Positive times and a series, or several, where they were measured: NaN at other records.
+    """Positive times and one or several series, at the records that are not NaN.
 
     `time`, shape (records,); `series`, shape (..., records).
     """
@@ -367,7 +366,7 @@ def measured(time: FloatArray, series: FloatArray) -> tuple[FloatArray, FloatArr
 
 
 def marked(time: FloatArray) -> dict[str, Any]:
-    """Look of the marks of a line with few points; nothing for a longer line.
+    """Marker options of a line with few points; empty for longer lines.
 
     `time`, shape (points,).
     """

@@ -1,4 +1,4 @@
-"""Words on axes that cover neither each other nor what is drawn."""
+"""Placement of labels that cover neither each other nor drawn lines."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from dynamics.problem import FloatArray
 
 DIRECTIONS = 16
 DISTANCES = (0.012, 0.03, 0.06, 0.1, 0.16)
-"""From the mark to the nearest side of the word."""
+"""Distances from a mark to the nearest side of its label, over the sides of the axes."""
 ENOUGH = 0.025
-"""More room than this is no better."""
+"""Distance from obstacles beyond which more room is not better, over the sides of the axes."""
 
 
 class Words:
-    """Words still to be written on axes, and what they may not cover.
+    """Labels to be written on axes, and the points that they must not cover.
 
-    `axes`: Axes; `obstacles`, shape (points, 2): lines that are drawn, as points.
+    `axes`: Axes; `obstacles`, shape (points, 2): points along drawn lines.
     """
 
     def __init__(self, axes: Axes, obstacles: FloatArray) -> None:
@@ -30,16 +30,16 @@ class Words:
         self._boxes: list[FloatArray] = []
 
     def add(self, text: str, spot: FloatArray, colour: str, size: float) -> None:
-        """A word for a mark; the mark is not covered by others either.
+        """Add a label for a mark, which no other label will cover.
 
-        `spot`, shape (2,): of the mark, in parts of the sides of the axes; `size`: of the letters,
+        `spot`, shape (2,): position of the mark, over the sides of the axes; `size`: of the font,
         in points.
         """
         self._occupied.append(np.asarray(spot)[None, :])
         self._waiting.append((text, np.asarray(spot), colour, size))
 
     def write(self) -> None:
-        """Write all of them, in the order in which they came, on axes that have their place."""
+        """Write all labels in the order of `add`; the axes must have their final layout."""
         for text, spot, colour, size in self._waiting:
             word = self.axes.text(
                 0.5, 0.5, text, transform=self.axes.transAxes, color=colour, fontsize=size,
@@ -52,7 +52,7 @@ class Words:
             word.set_position((float(position[0]), float(position[1])))
 
     def _room(self, spot: FloatArray, half: FloatArray, letters: int) -> FloatArray:
-        """The centre of a word of half this size where it has most room, near its mark."""
+        """Centre of a label of this half size, near its mark, where it has most room."""
         angles = 2 * np.pi * np.arange(DIRECTIONS) / DIRECTIONS
         directions = np.stack([np.cos(angles), np.sin(angles)], axis=1)
         across = np.linspace(-1, 1, max(5, 2 * letters))
@@ -76,5 +76,5 @@ class Words:
 
 
 def plain(text: str) -> str:
-    """A text about as wide as a LaTeX label: a command counts as one letter, dots as none."""
+    """Text about as wide as a LaTeX label: a command counts as one character, dots as none."""
     return re.sub(r"[${}_^\\ ]", "", re.sub(r"\\[a-z]+", "x", text.replace(r"\dot", "")))
