@@ -328,11 +328,11 @@ def _read(node: ast.AST, symbol: Letters) -> Any:
             if required == len(arguments) or (required == 2 < len(arguments)):
                 values = [_read(a, symbol) for a in arguments]
                 return _held(node, getattr(sympy, spelled)(*values))
-    raise ModelError(f"{ast.unparse(node)!r} is not an arithmetic of names")
+    raise ModelError(f"{ast.unparse(node)!r} is not arithmetic of names")
 
 
 def _held(node: ast.AST, value: Any) -> Any:
-    """The value, as a float if its integers exceed 53 bits; ModelError if no float can hold it."""
+    """Copy of a number, as a float if its integers exceed 53 bits; ModelError beyond floats."""
     import sympy
 
     if not value.is_number or value.is_real is not True:

@@ -310,7 +310,7 @@ class Model:
             raise ModelError(f"held_at: {unknown[0]!r} is not a constant")
         for name, function in self.starts.items():
             if not (isinstance(name, str) and name.isidentifier()) or name == DECLARED_START:
-                raise ModelError(f"starts: {name!r} is not a name of a start; names are words")
+                raise ModelError(f"starts: {name!r} is not a valid name of a start; use a word")
             if not callable(function):
                 raise ModelError(f"starts: {name} is {type(function).__name__}, not a function")
         for array, group in self.groups.items():
@@ -435,7 +435,7 @@ class Model:
         for name in self.groups:
             if name not in result:
                 raise ModelError(
-                    f"groups: there is no trained array {name!r}; there are {', '.join(result)}"
+                    f"groups: no trained array is named {name!r}; names: {', '.join(result)}"
                 )
         return result
 

@@ -265,7 +265,7 @@ class Entry(sympy.Indexed):  # type: ignore[misc]
 
 
 class Entries(sympy.IndexedBase):  # type: ignore[misc]
-    """Letter with indices."""
+    """Indexed letter with `Entry` as its entries."""
 
     def __getitem__(self, indices: Any, **options: Any) -> Entry:
         return Entry(self, *(indices if isinstance(indices, tuple) else (indices,)))

@@ -92,7 +92,7 @@ def test_doors_and_tables(functions, message):
         ({"w": [[1.0], [1.0, 2.0]]}, "start: w is not an array"),
         ({"w": [1.0, np.nan]}, "w has an entry that is not finite"),
         ({"q": 1.0}, "names an array 'q', a reserved name or a constant"),
-        ({"u": 1.0}, "groups: there is no trained array 'w'; there are u"),
+        ({"u": 1.0}, "groups: no trained array is named 'w'; names: u"),
     ],
 )
 def test_starts_that_cannot_be(given, message):

@@ -121,7 +121,7 @@ class Closing:
         if made.only_sampled:
             assert made.law is not None
             self.remarks.append(
-                f"the law is estimated from {made.law.size} draws: the gradient outside the  "
+                f"the law is estimated from {made.law.size} draws: the gradient outside the "
                 "classes is sampling error; the symmetry is stated by the model, not proved"
             )
             return STATED

@@ -206,7 +206,7 @@ class Reduction:
         off = risk.departures(states, expected, self.data).max(initial=0.0)
         if off > SAME:
             raise InvalidRequest(
-                f"the program of {self._name} has a wrong gradient of its loss (error  "
+                f"the program of {self._name} has a wrong gradient of its loss (error "
                 f"{off:.1e} relative to its terms): a bug of this package; please report it"
             )
 

@@ -260,8 +260,8 @@ class Program:
         (first, shapes), (second, _) = traced(), traced()
         if traced_text(first) != traced_text(second):
             raise ModelError(
-                f"{role} computes something else in a second call, as if it draws random "
-                "numbers or counts its calls; it may use only its arguments"
+                f"{role} returns another result in a second call: it draws random numbers or "
+                "counts its calls, but may use only its arguments"
             )
         return shapes
 

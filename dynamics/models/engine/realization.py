@@ -30,7 +30,7 @@ from theory.model import Model, check_name
 
 DEFAULT_GROUP = "entries"
 FAR = 1e8
-"""A run above this many times the start (or 1) diverges; no gradient is evaluated there."""
+"""Entry size, relative to the largest start entry (or 1), of a run that counts as diverged."""
 LEAVES = 1e-9
 """Largest gradient outside the classes in a valid closure, relative to the largest gradient."""
 OF_SPACE = 1e-6
@@ -217,7 +217,7 @@ class Realization:
         Raises InvalidRequest if the array or the position does not exist.
         """
         if array not in self._numbers:
-            raise InvalidRequest(f"names: there is no trained array {array!r}")
+            raise InvalidRequest(f"names: no trained array is named {array!r}")
         numbers = self._numbers[array]
         whole = all(isinstance(k, (int, np.integer)) and not isinstance(k, bool) for k in position)
         try:

@@ -216,7 +216,7 @@ class ReducedRisk:
 
 
 def _entries(algebra: Algebra, scalars: Ids, embedding: Embedding, offset: Ids) -> Ids:
-    """Value id of every entry."""
+    """Table ids of the values of every entry, shape (n,)."""
     labels, signs = np.asarray(embedding.labels), np.asarray(embedding.signs)
     if labels.size:
         return np.where(signs == 0, offset, algebra.mul(scalars[labels], algebra.number(signs)))

@@ -90,7 +90,7 @@ def gram(problem: ReducedPopulation, eta: float, steps: int) -> RecursionCheck:
     """
     if problem.parameters.frozen == "values":
         refuse(
-            "frozen", "values", "is not a step of the inner products", "none or attention", "none"
+            "frozen", "values", "has no recursion of inner products", "none or attention", "none"
         )
     rate, many = real("eta", eta, above=0.0), integer("steps", steps, at_least=1, at_most=10**7)
     state = problem.initial_state

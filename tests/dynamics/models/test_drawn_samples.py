@@ -106,7 +106,10 @@ FAULTY = {
         ('{"b": rng.normal(), "w"', '{"w"'),
         "starts, random gives w (3,); start gives w (3,), b () (my.py, line 28)",
     ),
-    "declared": (('{"random":', '{"declared":'), "starts: 'declared' is not a name of a start"),
+    "declared": (
+        ('{"random":', '{"declared":'),
+        "starts: 'declared' is not a valid name of a start",
+    ),
     "no function": (('"random": random', '"random": 3'), "starts: random is int, not a function"),
 }
 

@@ -113,7 +113,7 @@ TABLES = {
         + observables('return {"g": theta["b"]}', "observe(theta, sample, xp)"),
     "event T: 'zz' is unknown; nearest:": 'events = {"T": "zz > 1"}',
     "events raises ZeroDivisionError": "def events(n):\n    return {'T': 1 / 0}",
-    "names: there is no trained array 'A'": 'names = {"alpha": ("A", 0)}',
+    "names: no trained array is named 'A'": 'names = {"alpha": ("A", 0)}',
     "names: w has shape (2,); entry (7,) does not exist": 'names = {"alpha": ("w", 7)}',
     "names: alpha = () is not an entry": 'names = {"alpha": ()}',
     "names: 'w_0' names two scalars": 'names = {"w_0": ("b",)}',
