@@ -235,8 +235,10 @@ def _cheapest(parameters: Parameters, tolerance: float, state: FloatArray) -> Ex
         if np.isfinite(costs["exact"]) and result.failure(state):
             name, other, result = other, name, None
     result = result or _exact(parameters)
-    predicted = f"{_milliseconds(costs[name])} a gradient (predicted)"
-    why = f"{predicted}; {other} {_milliseconds(costs[other])}"
+    why = (
+        f"{_milliseconds(costs[name])} a gradient (predicted), "
+        f"{other} {_milliseconds(costs[other])}"
+    )
     result.settings = {**result.settings, "auto": why}
     return result
 
