@@ -139,7 +139,7 @@ def test_a_reader_that_leaves_is_no_error():
 
 
 def test_start_is_light():
-    heavy = "{'sympy', 'numba', 'xarray', 'matplotlib', 'tqdm', 'jax'} & set(sys.modules)"
+    heavy = "{'sympy', 'numba', 'xarray', 'matplotlib', 'jax'} & set(sys.modules)"
     code = f"import sys, dynamics; sys.exit(len({heavy}))"
     subprocess.run([sys.executable, "-c", code], check=True)
     code = f"import sys; from dynamics.cli import main; main(['systems']); sys.exit(len({heavy}))"

@@ -293,6 +293,30 @@ def test_a_coarse_contour_estimates_its_error(system):
     assert 1e-9 < error <= coarse.error_estimate(state)["estimate"][0] < 100 * error
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("index", [0, 4])
+def test_estimates_against_mpmath(system, kind, index):
+    """At most one of 80 errors above its estimate, none tenfold; median within 1000 times."""
+    problem = system.ReducedPopulation(cases(system)[index], kind)
+    draw, ratios = np.random.default_rng(index), []
+    for scale in np.geomspace(0.1, 30.0, 40):
+        state = scale * draw.normal(size=problem.layout.size)
+        of_gradient, *_, of_risk = problem.expectation.error_estimate(state)["estimate"]
+        found_ups, found_phi = entries(problem, problem.gradient(state))
+        risk, error = 0.0, 0.0
+        for row in problem.rows.types:
+            p = int(row.patches[0])
+            loss, by_ups, by_phi = exact_row(problem, state, p)
+            risk += row.patches.size * loss
+            error = max(error, np.abs(found_ups[p] - by_ups).max())
+            error = max(error, np.abs(found_phi[p] - by_phi).max())
+        ratios += [error / of_gradient, abs(problem.risk(state) - risk) / of_risk]
+    assert max(ratios) < 10
+    assert sum(ratio > 1 for ratio in ratios) <= 1
+    assert np.median(ratios) > 1e-3
+
+
 def test_a_hessian_is_that_of_differences_of_each_scalar(system):
     problem = system.ReducedPopulation(cases(system)[2], "contour")
     state = np.random.default_rng(3).normal(size=problem.layout.size)
