@@ -172,8 +172,8 @@ def _elimination_lines(eliminated: Mapping[str, Elimination], notation: Notation
         many = len(labels) > MOST_LISTED
         named = f"{labels[0]}, ..., {labels[-1]}" if many else ", ".join(labels)
         lines.append(
-            rf"{named} as on the black run, {'a function' if len(labels) == 1 else 'functions'} of "
-            rf"{notation.label(along)} up to $\tau$ = {moment(until)}, constant beyond"
+            rf"{named} as on the black run at equal {notation.label(along)}, "
+            rf"to $\tau$ = {moment(until)}; then constant"
         )
     return lines
 

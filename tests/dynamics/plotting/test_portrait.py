@@ -97,4 +97,4 @@ def test_scalars_that_follow_one_run_share_a_line():
     _, *lines = plotting.portrait(found).get_title(loc="left").splitlines()
     assert len(lines) == 10 - runs + 1
     assert "..." in lines[-1]
-    assert "functions of" in lines[-1]
+    assert "at equal" in lines[-1]
