@@ -1,4 +1,4 @@
-"""Training dynamics: problems from `theory`, gradient descent on them, comparison, results.
+"""Training dynamics: problems from `theory`, their training, comparisons, results.
 
 >>> import dynamics
 >>> system = dynamics.load_system("positional_attention")
@@ -7,7 +7,7 @@
 >>> print(f"T1 at time {run.events['T1'].time:.0f}")
 T1 at time 759
 
-Nothing heavy is imported before it is used: sympy and numba come with the first system.
+Submodules are imported on first use; sympy and numba are imported with the first system.
 """
 
 from dynamics.training.progress import is_command, leave_at_signals

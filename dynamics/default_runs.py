@@ -1,4 +1,4 @@
-"""Default runs of the commands: the showcase of a system."""
+"""Default runs of the commands, which show a system's typical dynamics."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Contrast:
-    """A reduced run at other parameters, which a default comparison is laid beside.
+    """A reduced run at other parameters, compared with that of a default comparison.
 
-    `parameters`: those that differ; `overlaid`: states and observables that are drawn of both;
-    `remark`: Parameters -> what distinguishes the two, in one or two sentences.
+    `parameters`: those that differ; `overlaid`: states and observables plotted for both; `remark`:
+    function Parameters -> sentences on the difference.
     """
 
     parameters: Mapping[str, Any]
@@ -22,12 +22,12 @@ class Contrast:
 
 @dataclass(frozen=True)
 class DefaultRun:
-    """Defaults of a command: the showcase of its system.
+    """Default run of a command, called the system's showcase.
 
-    `parameters`: those that differ from the defaults of ``Parameters``. A flag changes its own one
-    only; `presumes`: Parameters -> values without which ``parameters`` do not count, such as a
-    family; `remarks`: parameter -> sentence that is printed where the showcase sets it; `rule`,
-    `schedule`, `stages`: as of `dynamics.descend`.
+    `parameters`: name -> value, where they differ from the defaults of ``Parameters``; a flag
+    overrides only its own; `presumes`: Parameters -> values required for ``parameters`` to apply,
+    such as a family; `remarks`: parameter -> sentence printed if the showcase sets it; `rule`,
+    `schedule`, `stages`: as for `dynamics.descend`.
     """
 
     parameters: Mapping[str, Any]
@@ -42,7 +42,7 @@ class DefaultRun:
     stages: Any = None
 
     def beside(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The parameters that count beside those that a user gave.
+        """Showcase parameters that apply in addition to the user's.
 
         `given`: name -> value.
         """

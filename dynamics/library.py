@@ -8,11 +8,11 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 STARTS = re.compile(r"^(def start\b|start\s*=)", re.MULTILINE)
-"""Pattern of a library model, among the modules of its folder."""
+"""Pattern that identifies a library model among the modules of its folder."""
 
 
 def library_file(name: str) -> Path:
-    """The file of a library model."""
+    """Path of a library model's file."""
     return HERE / "models" / f"{name}.py"
 
 
@@ -23,14 +23,14 @@ def built_in_names() -> tuple[str, ...]:
 
 
 def library_names() -> tuple[str, ...]:
-    """Names of the library models; the files of built-in systems are none."""
+    """Names of the library models, without the files of built-in systems."""
     files = sorted((HERE / "models").glob("[!_]*.py"))
     names = tuple(p.stem for p in files if STARTS.search(p.read_text(encoding="utf-8")))
     return tuple(name for name in names if name not in built_in_names())
 
 
 def in_library(path: str | os.PathLike[str] | None) -> bool:
-    """Whether a model file is one of the library, found by its name."""
+    """Whether a model file is a library model, by its path."""
     if path is None or Path(path).stem in built_in_names():
         return False
     return Path(path).parent == HERE / "models"

@@ -1,4 +1,4 @@
-"""Reading any result from disk: a run, a comparison, an overlay or a sweep."""
+"""Loading of any result from disk: a run, a comparison, an overlay or a sweep."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dynamics.validation import path_of
 
 
 def load(path: str | os.PathLike[str]) -> storage.Result | Sweep:
-    """Read what `dynamics.save`, `dynamics.sweep` or the command line wrote.
+    """Load a result of `dynamics.save`, `dynamics.sweep` or the command line.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def load(path: str | os.PathLike[str]) -> storage.Result | Sweep:
     Raises
     ------
     InvalidRequest
-        If there is no result, one of another format, or one that cannot be read.
+        If the path holds no result, one of another format, or an unreadable one.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Types of the fields of ``Parameters``: pydantic validators that refuse, and say what can be."""
+"""Field types of ``Parameters``: pydantic validators whose messages state allowed values."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from dynamics.validation import (
 )
 
 STRICT = ConfigDict(extra="forbid", validate_default=True)
-"""Configuration of every ``Parameters``: misspelt names are refused, defaults are checked."""
+"""Configuration of every ``Parameters``: unknown names are refused, defaults are validated."""
 PLAIN_KINDS: dict[Any, str] = {bool: "True or False", str: "a word", int: "a whole number"}
-"""Types of fields that check nothing else -> what they can be."""
+"""Field types without further validation -> allowed values as text."""
 
 Made = TypeVar("Made")
 
 
 def refusing(parameters: type[Made]) -> type[Made]:
-    """A pydantic dataclass whose constructor raises `InvalidRequest`, of one line."""
+    """Decorator: pydantic dataclass whose constructor raises `InvalidRequest` with one line."""
     construct: Callable[..., None] = parameters.__init__
 
     @functools.wraps(construct)
@@ -46,9 +46,9 @@ def refusing(parameters: type[Made]) -> type[Made]:
 
 
 def check_parameters(parameters: object, kind: type, of: str = "this system") -> None:
-    """Refuse what are not the parameters of a system.
+    """Raise InvalidRequest unless an object is the parameters of a system.
 
-    `kind`: the ``Parameters`` of the system; `of`: the system, as the message has it.
+    `kind`: the ``Parameters`` of the system; `of`: name of the system in the message.
     """
     if not isinstance(parameters, kind):
         raise InvalidRequest(
@@ -58,20 +58,20 @@ def check_parameters(parameters: object, kind: type, of: str = "this system") ->
 
 
 def _first_problem(error: ValidationError, names: Sequence[str]) -> str:
-    """The first thing that is wrong with parameters."""
+    """Message on the first problem of invalid parameters."""
     problem: Any = error.errors(include_url=False)[0]
     cause = problem.get("ctx", {}).get("error")
     name = ".".join(map(str, problem["loc"]))
     if problem["type"] == "unexpected_keyword_argument":
         return str(unknown("parameter", name, names))
     if problem["type"] == "unexpected_positional_argument":
-        return f"parameters are given by name; there are {', '.join(names) or 'none'}"
+        return f"parameters are given by name; names are {', '.join(names) or 'none'}"
     return str(cause or f"{name}={shown(problem['input'])}: {problem['msg']}")
 
 
 @dataclass(frozen=True)
 class Allowed:
-    """Allowed values of a field of ``Parameters`` in words, in the annotation of its type."""
+    """Allowed values of a field of ``Parameters`` as text, in the annotation of its type."""
 
     words: str
 
@@ -79,13 +79,13 @@ class Allowed:
 def _field(
     check: Callable[..., Any], optional: bool | Callable[[Any], Any], words: str, **bounds: Any
 ) -> Any:
-    """A field type: None where it is optional, else what a check returns, with bounds."""
+    """Field type: the result of a check with bounds, or None if optional."""
 
     def validate(value: object, info: ValidationInfo) -> Any:
         if value is None and callable(optional):
             try:
                 return optional(info.data)
-            except KeyError as missing:  # a field before it, which is refused
+            except KeyError as missing:  # an earlier field was refused
                 raise ValueError(f"{info.field_name} follows from {missing}") from None
         if value is None and optional:
             return None
@@ -100,24 +100,24 @@ def whole(
     optional: bool | Callable[[Any], Any] = False,
     at_most: int = 10**6,
 ) -> Any:
-    """Field type: a whole number.
+    """Field type: an integer.
 
-    `optional`: None is allowed: it is left to a default set later, or is the value of a function of
-    the fields before it, name -> value.
+    `optional`: whether None is allowed, to be replaced later; or a function from the earlier fields
+    (name -> value) to the default.
     """
     words = whole_words(at_least, odd)
     return _field(integer, optional, words, at_least=at_least, at_most=at_most, odd=odd)
 
 
 def divisor(of: str) -> Any:
-    """Field type: a divisor of the whole number in another field, from 2 to below that number.
+    """Field type: a divisor of an integer field, at least 2 and below that integer.
 
-    `of`: a field before it.
+    `of`: an earlier field.
     """
 
     def validate(value: object, info: ValidationInfo) -> int:
         name, number = str(info.field_name), integer(str(info.field_name), value, at_least=2)
-        if of not in info.data:  # it is refused itself
+        if of not in info.data:  # the other field was refused
             return number
         product = info.data[of]
         divisors = [c for c in range(2, product // 2 + 1) if product % c == 0]
@@ -148,7 +148,7 @@ def number(optional: bool | Callable[[Any], Any] = False, **bounds: float) -> An
 
 
 def allowed_values(parameters: type) -> dict[str, str]:
-    """Field of a type of parameters -> what it can be, in words; "" where its type says nothing.
+    """Field of ``Parameters`` -> allowed values as text; "" if its type has no text.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Title, letters, panels and phases of the pictures of a result, which carries them with itself.
+"""Presentation of a result in plots and tables: title, symbols, panels and phases.
 
-A problem hands its `Presentation` to every result that is made of it, and stores keep it, so that
-pictures need the result and nothing else.
+A problem passes its `Presentation` to its results, and stores keep it, so that a plot needs only
+the result.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from theory.notation import Notation, NotationEntry
 ATTRIBUTE = "presentation"
 """Attribute of a dataset that holds a presentation, as JSON."""
 LOOKS = 6
-"""Curves of a panel that can be told apart."""
+"""Most curves of a panel with distinct styles."""
 PLAIN_PANELS, PLAIN_OVERLAID = 4, 4
-"""Panels of scalar states, and states laid over each other, of a problem that describes no plot."""
+"""Most panels of scalars, and most states in overlays, of a problem without a plot description."""
 
 
 @dataclass(frozen=True)
 class Origin:
-    """The model file that a system was made from.
+    """The model file of a system.
 
-    `path`: absolute path; empty for a model that is in no file; `digests`: part of the model
-    (``"start"``, ``"law"``, ``"loss"``) -> short hash of what counts in it.
+    `path`: absolute path, empty for a model without a file; `digests`: part of the model
+    (``"start"``, ``"law"``, ``"loss"``) -> short hash of its code.
     """
 
     path: str
@@ -39,13 +39,12 @@ class Origin:
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel of the picture of a run.
+    """One panel of the plot of a run.
 
-    `curves`: states and observables, each with the number of its look, a colour and a marker;
-    `logarithmic`: whether the vertical axis is logarithmic; of a negative value the size is drawn,
-    and the label says so; `level`: a formula of the parameters at which a line is drawn
-    (``"D/2"``); empty for none; `label`: what the vertical axis is; the letters of the curves where
-    empty; `words`: what the curves are called beside their letters, if anything.
+    `curves`: state or observable -> number of its style; `logarithmic`: whether the vertical axis
+    is logarithmic, with absolute values of negative curves; `level`: a formula of the parameters at
+    which a line is drawn (``"D/2"``), or empty; `label`: of the vertical axis, by default the
+    symbols of the curves; `words`: names of the curves in addition to their symbols, optional.
     """
 
     curves: tuple[tuple[str, int], ...]
@@ -62,13 +61,13 @@ class Panel:
 
 @dataclass(frozen=True)
 class PlotDescription:
-    """Drawing of a run: panels over time, with the phases that events begin and end.
+    """Plot of a run: panels over time, with phases between events.
 
-    `spans`: what a phase is called, the events at its begin and end; None is that of the run;
-    `marks`: Event -> its letter above the picture; `asides`: Event -> the letter of one that is
-    marked inside the picture; `omission`: sentence on the scalars and observables that no panel
-    shows; empty where there are none; `overlaid`: what is drawn where several runs are laid over
-    each other; `alone`: phase -> what it is called where the one before it did not take place.
+    `spans`: name of a phase, and the events at its begin and end, None for those of the run;
+    `marks`: event -> its symbol above the plot; `asides`: event -> symbol of an event marked inside
+    the plot; `omission`: sentence on scalars and observables not shown, or empty; `overlaid`:
+    states and observables plotted for overlays; `alone`: phase -> its name if the preceding phase
+    did not occur.
     """
 
     panels: tuple[Panel, ...] = ()
@@ -82,21 +81,21 @@ class PlotDescription:
 
 @dataclass(frozen=True)
 class Presentation:
-    r"""Everything that a picture or a table of a result says beside its numbers.
+    r"""Texts and symbols of plots and tables of a result.
 
     Attributes
     ----------
     title : str
         The model in one line.
     notation : Notation
-        The table of letters, those of the states of this very problem among them.
+        Table of symbols, including those of the problem's states.
     plot : PlotDescription
     event_latex : mapping
-        Event -> its condition in LaTeX; every event that is looked for is a key.
+        Event -> condition in LaTeX, for every event of the problem.
     origin : Origin or None
-        Where the model is, if it is a user's own.
+        Model file of a user's model.
     unused : tuple of str
-        Parameters of the system that the problem does not have without samples.
+        Parameters of the system that the problem does not use without samples.
 
     Examples
     --------
@@ -116,7 +115,7 @@ class Presentation:
     unused: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """The presentation as plain values, which JSON keeps exactly."""
+        """JSON-ready values of the presentation, for `from_json`."""
         notation = {
             "source": self.notation.source,
             "letters": [asdict(letter) for letter in self.notation.values()],
@@ -133,7 +132,7 @@ class Presentation:
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> Presentation:
-        """The presentation that `to_json` made plain values of."""
+        """Presentation from the values of `to_json`."""
         letters = _reader(tuple[NotationEntry, ...]).validate_python(plain["notation"]["letters"])
         return cls(
             title=plain["title"],
@@ -146,13 +145,12 @@ class Presentation:
 
     @classmethod
     def plain(cls, source: Any) -> Presentation:
-        """A presentation of what has none: its scalar states, then the risk.
+        """Default presentation of a problem or run: its scalars, then the risk.
 
         Parameters
         ----------
         source : Problem or Trajectory
-            With a ``system`` and a ``layout``; a ``notation`` and ``events`` are taken where there
-            are any.
+            Object with a ``system`` and a ``layout``, optionally with ``notation`` and ``events``.
         """
         title = str(source.system)
         scalars = source.layout.scalars
@@ -168,32 +166,32 @@ class Presentation:
 
     @classmethod
     def empty(cls, title: str = "") -> Presentation:
-        """A presentation that says nothing: names are written out."""
+        """Presentation without symbols; plots use the plain names."""
         return cls(title, Notation(title, ()), PlotDescription(), {})
 
     @classmethod
     def of(cls, problem: Any) -> Presentation:
-        """The presentation of a problem, or the plain one of a problem that has none."""
+        """Presentation of a problem; the `plain` one if the problem has none."""
         return getattr(problem, "presentation", None) or cls.plain(problem)
 
     @classmethod
     def from_attributes(cls, attributes: Mapping[Any, Any]) -> Presentation | None:
-        """The presentation among the attributes of a dataset; None in those of older stores."""
+        """Presentation stored in the attributes of a dataset; None for older stores."""
         text = attributes.get(ATTRIBUTE)
         return None if text is None else cls.from_json(json.loads(text))
 
     def attributes(self) -> dict[str, str]:
-        """Names and texts that `from_attributes` reads."""
+        """Attributes for `from_attributes`."""
         return {ATTRIBUTE: json.dumps(self.to_json())}
 
 
 def conditions(rules: Any) -> dict[str, str]:
-    """Event -> its condition in LaTeX, of event rules."""
+    """Event -> condition in LaTeX, for event rules."""
     return {rule.name: rule.latex for rule in rules}
 
 
 def _conditions(events: Any) -> dict[str, str]:
-    """Conditions of the events of a problem; of a run, which has no rules, their names alone."""
+    """Conditions of the events of a problem; for a run, without rules, only the names."""
     if isinstance(events, Mapping):
         return dict.fromkeys(events, "")
     return conditions(events)
@@ -208,5 +206,5 @@ def _plain_panels(scalars: list[str]) -> list[Panel]:
 
 @functools.cache
 def _reader(kind: Any) -> TypeAdapter[Any]:
-    """Decorator: build instances of a class from plain values."""
+    """Validator that builds instances of a class from plain values."""
     return TypeAdapter(kind)

@@ -1,8 +1,6 @@
-"""Every system there is: by name, from a model file, or made of a `Model` object.
+"""Registry of systems: by name, from a model file, or from a `Model` object.
 
-A paper's system is `dynamics.papers.<name>.system`, a library model is a file of
-`dynamics.models`. Systems are looked up here once, where a request names one; everything after that
-is given the `System`, and results carry what they are drawn with (`dynamics.presentation`).
+A paper's system is `dynamics.papers.<name>.system`; a library model is a file of `dynamics.models`.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from dynamics.validation import InvalidRequest, nearest_name, refuse, shown
 
 
 def title(name: str) -> str:
-    """The title of a built-in system or a library model, without loading it.
+    """Title of a built-in system or a library model, without loading it.
 
     `name`: one of `system_names`.
     """
@@ -32,18 +30,18 @@ def title(name: str) -> str:
 
 
 def is_model_file(source: str) -> bool:
-    """Whether a word is the path of a model file: it ends in ``.py``, or there is such a file."""
+    """Whether a word is the path of a model file: it ends in ``.py``, or the file exists."""
     return source.endswith(".py") or os.path.isfile(os.path.expanduser(source))
 
 
 def load_system(source: Any) -> System:
-    """The system of a name, of a model file, or of a model.
+    """Load a system by name, from a model file, or from a model.
 
     Parameters
     ----------
     source : str, path-like, Model or System
-        Name of a built-in system or of a library model; path of a model file, which is anything
-        that ends in ``.py`` or is a file; a `Model`; a `System` is returned as it is.
+        Name of a built-in system or library model; path of a model file (ends in ``.py``, or an
+        existing file); a `Model`; a `System` is returned unchanged.
 
     Returns
     -------
@@ -52,7 +50,7 @@ def load_system(source: Any) -> System:
     Raises
     ------
     InvalidRequest
-        If there is none of that name, the file is missing, or it is none of these.
+        If the name is unknown, the file is missing, or the type is wrong.
 
     Examples
     --------
@@ -75,15 +73,15 @@ def load_system(source: Any) -> System:
 
 
 def load_unchanged(reference: str, digests: Mapping[str, str]) -> System:
-    """The system of a reference, if its model still is what it was.
+    """Load a system, provided that its model is unchanged.
 
-    `reference`: `System.reference`; `digests`: `System.digests` of then; empty for a built-in
-    system. Raises InvalidRequest if it cannot be loaded, or with the parts of the model that are
-    different now.
+    `reference`: `System.reference`; `digests`: earlier `System.digests`, empty for a built-in
+    system. Raises InvalidRequest if it cannot be loaded, or parts of the model have changed; the
+    message names them.
     """
     system = load_system(reference)
     if _changed(system, digests) and system.origin is not None:
-        # What a model imports may have changed although its file has not.
+        # Modules that a model imports may have changed although its file has not.
         system = _file(system.origin.path, anew=True)
     if changed := _changed(system, digests):
         name = os.path.basename(reference)
@@ -94,14 +92,14 @@ def load_unchanged(reference: str, digests: Mapping[str, str]) -> System:
 
 
 def can_be_loaded_again(system: System) -> bool:
-    """Whether another process finds the very system by its reference."""
+    """Whether another process can load the same system by its reference."""
     if system.origin is not None:
         return bool(system.origin.path)
     return system.name in built_in_names() and load_system(system.name) is system
 
 
 def _changed(system: System, digests: Mapping[str, str]) -> list[str]:
-    """Parts of the model that changed; none if no earlier digests are known."""
+    """Parts of the model that changed; empty without earlier digests."""
     if not digests:
         return []
     parts = dict.fromkeys([*digests, *system.digests])

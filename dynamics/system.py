@@ -1,4 +1,4 @@
-"""A system: parameters, the square of problems, derivation, claims, default runs."""
+"""A system: parameters, problems, derivation, claims, default runs."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from theory.page import Page
 
 FULL = ("population", "empirical")
-"""Full problems by name."""
+"""Names of the full problems."""
 EXPECTATION_OPTIONS = ("expectation", "tolerance")
-"""Options of the reduced problem of a paper."""
+"""Options of a paper's reduced problem."""
 SAMPLING_OPTIONS = ("samples", "seed")
 """Options of every problem with random samples."""
 
 
 class Derivation:
-    """Derivation of a system, in letters or at parameters; a call returns its page.
+    """Derivation of a system, symbolic or at parameters; a call returns its page.
 
-    `page`: Parameters or None -> the page that ``attdyn derive`` prints (`theory.page.Page`);
-    `formulas`: Parameters or None -> the formulas of observables, by name.
+    `page`: function Parameters or None -> page that ``attdyn derive`` prints (`theory.page.Page`);
+    `formulas`: function Parameters or None -> observable -> formula.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Derivation:
         self.page, self.formulas = page, formulas
 
     def __call__(self, parameters: Any = None, rule: UpdateRule = GD, **options: Any) -> Page:
-        """The page of the derivation, with a section on the update rule that is asked for."""
+        """Page of the derivation, with a section on the requested update rule."""
         return _with_rule(self.page(parameters, **options), rule)
 
     def defining(
@@ -61,16 +61,16 @@ class Derivation:
         raise InvalidRequest("a paper is not a model file: its reduction is derived by hand")
 
     def expressions(self, parameters: Any = None) -> Any:
-        """Risk and recursion as expressions, of a model file."""
+        """Risk and recursion of a model file as expressions."""
         raise InvalidRequest("a paper is not a model file: its derivation has risk and recursion")
 
     def first_integrals(self, parameters: Any = None) -> Any:
-        """Laws f(x) + g(y) of the flow, of a model file."""
+        """Conserved quantities f(x) + g(y) of the flow of a model file."""
         raise InvalidRequest("a paper is not a model file: its conserved sums are lemmas")
 
 
 def _with_rule(page: Page, rule: UpdateRule) -> Page:
-    """A page of a paper, which is of gradient descent, and a section on a rule in its place."""
+    """Page of a paper, with the step of gradient descent replaced by that of another rule."""
     if rule.plain:
         return page
     from theory.rule_page import SPELLED, rule_section
@@ -85,30 +85,30 @@ def _with_rule(page: Page, rule: UpdateRule) -> Page:
 @summarized
 @dataclass(frozen=True)
 class System:
-    """Everything that a driver, a command or a picture may ask of a system.
+    """A system: its problems, parameters and texts.
 
     Attributes
     ----------
     name : str
-        Code name.
+        Name in the code.
     presentation : Presentation
-        Title, letters, panels, events, and the model file of a model of one's own.
+        Title, symbols, panels, events, and the model file of a user's model.
     claims : tuple of Claim
-        The paper's statements; those of a model of one's own bring their checks.
+        The paper's statements; those of a user's model include their checks.
     derivation : Derivation
-        Parameters or None -> the page that ``attdyn derive`` prints, and what else is derived.
+        Derived page, formulas, closure and conserved quantities.
     Parameters : type
-        Frozen, validated on construction.
+        Frozen dataclass, validated on construction.
     ReducedPopulation, FullPopulation, FullEmpirical : type
-        The problems, made from a ``Parameters``; the empirical one also from a number of samples
-        and a seed.
+        The problems, constructed from a ``Parameters``; the empirical one also from a number of
+        samples and a seed.
     default_runs : mapping
-        Command (``"run"``, ``"compare"``) -> what it does by default; ``"empirical"``, with its
-        number of samples, is what both do with the full empirical problem.
+        Command (``"run"``, ``"compare"``) -> its default run; ``"empirical"`` for the full
+        empirical problem of both.
     expectations : tuple of str
-        How the reduced problem can take its expectation, the default last.
+        Methods by which the reduced problem computes its expectation, the default last.
     model : object
-        The model itself, where the system was made of one.
+        The model, if the system was made from one.
 
     Examples
     --------
@@ -134,34 +134,34 @@ class System:
 
     @property
     def title(self) -> str:
-        """The paper, or the model, in one line."""
+        """Title of the paper or the model."""
         return self.presentation.title
 
     @property
     def notation(self) -> Notation:
-        """The table of letters."""
+        """Table of symbols."""
         return self.presentation.notation
 
     @property
     def origin(self) -> Origin | None:
-        """The model file of a model of one's own; None for a built-in system."""
+        """Model file of a user's model; None for a built-in system."""
         return self.presentation.origin
 
     @property
     def reference(self) -> str:
-        """Key for `load_system`: the path of a user's model file, else a name."""
+        """Argument of `load_system`: the path of a user's model file, else a name."""
         if self.origin is None or not self.origin.path:
             return self.name
-        # A store that names a library model is read on every machine.
+        # By name, so that a store of a library model can be read on every machine.
         return Path(self.origin.path).stem if self.in_library else self.origin.path
 
     @property
     def in_library(self) -> bool:
-        """Whether it is a published model of `dynamics.models`."""
+        """Whether the system is a library model of `dynamics.models`."""
         return self.origin is not None and in_library(self.origin.path)
 
     def overview(self) -> dict[str, Any]:
-        """Summary: the paper, its parameters and events."""
+        """Entries of the text form: paper, parameters and events."""
         return {
             "name": self.name,
             "title": self.title,
@@ -174,42 +174,43 @@ class System:
     def describe(
         self, parameters: Any = None, rule: Any = GD, by_array: bool = False
     ) -> Description:
-        """Description: the model in a few equations, its symbols, observables, events and claims.
+        """Describe the system: model in a few equations, symbols, observables, events and claims.
 
         Parameters
         ----------
         parameters : Parameters, optional
-            Where a model is described; its defaults by default.
+            Constants of the description; default: those of the system.
         rule : UpdateRule or "step"
-            Of training, as of `dynamics.rule`, or that of the model file.
+            Update rule, as for `dynamics.rule`, or that of the model file.
         by_array : bool
             Whether training has stages.
 
         Returns
         -------
         Description
-            Printed as text, shown by a notebook as HTML; ``as_latex()``, ``document()``.
+            Prints as text, displays as HTML in a notebook; ``as_latex()``, ``document()``.
         """
         from dynamics.description import describe
 
         return describe(self, parameters, rule, by_array)
 
     def risk(self, parameters: Any = None) -> sympy.Expr:
-        """The population risk, carried out over the law, in the scalars and real constants.
+        """Population risk as an expression in the scalars and real constants.
 
-        What passes through the law, `fixed` and `start` is the number at the parameters, read as
-        the simplest fraction that rounds to it. Scalars are those of the classes of equal entries.
+        Values computed by the law, `fixed` and `start` are numbers at the parameters, written as
+        the simplest fraction that rounds to them. The scalars are those of the classes of equal
+        entries.
 
         Parameters
         ----------
         parameters : Parameters, optional
-            Its defaults by default.
+            Default: those of the system.
 
         Raises
         ------
         InvalidRequest
-            If the system is not a model file, its law can only be drawn from, or something in its
-            loss has no expression.
+            If the system is not a model file, its law can only be sampled, or its loss has an
+            operation without an expression.
 
         Examples
         --------
@@ -220,12 +221,12 @@ class System:
         return self.derivation.expressions(parameters).risk()
 
     def recursion(self, parameters: Any = None) -> dict[str, sympy.Expr]:
-        """Scalar -> its value after one step of gradient descent, as `risk` is written.
+        """Scalar -> expression of its value after one step of gradient descent.
 
         Parameters
         ----------
         parameters : Parameters, optional
-            Its defaults by default.
+            Default: those of the system.
 
         Raises
         ------
@@ -235,12 +236,12 @@ class System:
         return self.derivation.expressions(parameters).recursion()
 
     def first_integrals(self, parameters: Any = None) -> tuple[tuple[sympy.Expr, float], ...]:
-        """Laws f(x) + g(y) of two scalars that the flow keeps, with their values at the start.
+        """Conserved quantities f(x) + g(y) of the flow in two scalars, with their initial values.
 
         Parameters
         ----------
         parameters : Parameters, optional
-            Its defaults by default.
+            Default: those of the system.
 
         Raises
         ------
@@ -256,13 +257,13 @@ class System:
         return self.derivation.first_integrals(parameters)
 
     def closure(self, parameters: Any = None, samples: Any = None, seed: Any = 0) -> Any:
-        """Closure of the training of a model file, at its defaults or at parameters.
+        """Closure of the training of a model file, at its defaults or given parameters.
 
         Parameters
         ----------
         parameters : Parameters, optional
         samples, seed : int
-            Of the draws, where the law can only be sampled.
+            Number and seed of draws, for a law that can only be sampled.
 
         Returns
         -------
@@ -282,46 +283,46 @@ class System:
 
     @property
     def flows(self) -> bool:
-        """Whether there is a gradient flow beside gradient descent."""
+        """Whether the system has a gradient flow."""
         return bool(self.ReducedPopulation.flows)
 
     @property
     def expectation_options(self) -> tuple[str, ...]:
-        """Options that its reduced problem takes, of `EXPECTATION_OPTIONS`."""
+        """The options among `EXPECTATION_OPTIONS` that its reduced problem takes."""
         accepted = signature(self.ReducedPopulation).parameters
         return tuple(name for name in EXPECTATION_OPTIONS if name in accepted)
 
     @property
     def sampling_options(self) -> tuple[str, ...]:
-        """Options of samples that every problem takes: where few stand for the population."""
+        """Sampling options that every problem takes, because samples replace the population."""
         return tuple(self.ReducedPopulation.sampling_options)
 
     @property
     def empirical_options(self) -> Mapping[str, str]:
-        """Options of ``FullEmpirical`` beside samples and seed -> their meaning."""
+        """Options of ``FullEmpirical`` other than samples and seed -> meaning."""
         return dict(self.FullEmpirical.options)
 
     @property
     def sampling_hint(self) -> str:
-        """Flags that choose a problem with samples and a seed, for messages."""
+        """Flags that select a problem with samples and a seed, for messages."""
         sampled = " or --expectation sampled" if "sampled" in self.expectations else ""
         return f"--full empirical{sampled}"
 
     def problem(self, parameters: Any, full: str | None, options: Mapping[str, Any]) -> Any:
-        """The problem that options ask for; those of other problems are passed over.
+        """Construct the problem selected by options; options of other problems are ignored.
 
         Parameters
         ----------
         parameters : Parameters
         full : str or None
-            ``"population"``, ``"empirical"``, or the reduced problem.
+            ``"population"``, ``"empirical"``, or None for the reduced problem.
         options : mapping
             Name -> value, as on the command line.
 
         Raises
         ------
         InvalidRequest
-            If the problem cannot be made.
+            If an option or a combination of options is invalid.
         """
         kinds = {"population": self.FullPopulation, "empirical": self.FullEmpirical}
         kind = self.ReducedPopulation if full is None else kinds[full]

@@ -1,7 +1,7 @@
-"""Refusing a wrong request in one line: parameter, value, what is allowed, the nearest valid one.
+"""Validation: one-line messages with parameter, value, allowed values, and the nearest valid one.
 
-Checks of single values: numbers, paths, seeds, learning rates; `dynamics.parameter_fields` makes
-types of fields of them.
+Checks of single values: numbers, paths, seeds, learning rates. `dynamics.parameter_fields` uses
+them as field types.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 BRIEF = 60
-"""Letters of a long list or name."""
+"""Most characters of a long list or name in a message."""
 SHOWN = 100
-"""Letters of a value in a message."""
+"""Most characters of a value in a message."""
 LONGEST = 290
-"""Letters of a message, so that a line of the command line has at most 300."""
+"""Most characters of a message, so that a printed line has at most 300."""
 NEAR = 0.55
-"""Similarity of letters from which an unknown flag or file is answered with a known one."""
+"""Least similarity (0 to 1) of the known name suggested for an unknown flag or file."""
 SYNONYMS = {
     "eta": ("lr", "rate", "learning_rate", "step_size", "stepsize"),
     "samples": ("n", "num_samples", "n_samples", "size"),
@@ -39,25 +39,25 @@ SYNONYMS = {
     "batch": ("batch_size", "minibatch"),
     "rtol": ("tol",),
 }
-"""Name -> what else it is called elsewhere, for suggestions."""
+"""Name -> alternative names in other programs, for suggestions."""
 
 
 class InvalidRequest(ValueError):
-    """A request that cannot be served; the message is one line of at most 290 letters."""
+    """An invalid request; the message is one line of at most 290 characters."""
 
     def __init__(self, message: object) -> None:
         super().__init__(one_line(str(message)))
 
 
 def brief(text: str) -> str:
-    """A text, or the begin of a long one."""
+    """A text, truncated to `BRIEF` characters."""
     return text if len(text) <= BRIEF else f"{text[: BRIEF - 4]} ..."
 
 
 def one_line(text: str, longest: int = LONGEST) -> str:
-    """A text in one line; of a long word or line the middle is left out: the end has the remedy.
+    """A text in one line; the middle of a long line or word is omitted, as the end has the remedy.
 
-    `longest`: letters of the line.
+    `longest`: most characters of the line.
     """
     line = " ".join(text.split("\n"))
     if len(line) <= longest:
@@ -70,10 +70,10 @@ def one_line(text: str, longest: int = LONGEST) -> str:
 
 
 def nearest_name(name: object, names: Sequence[str], at_least: float = 0.0) -> str:
-    """The name that is meant: by another word for it, by its number, or by its letters.
+    """The name closest to another: by synonym, by number, or by similarity of letters.
 
-    `name`: flags with their dashes; `names`: at least one; the first where nothing is similar;
-    `at_least`: similarity of the letters, from 0 to 1, below which no name is meant: then "".
+    `name`: flags include their dashes; `names`: at least one; the first if none is similar;
+    `at_least`: similarity, from 0 to 1, below which "" is returned.
 
     Examples
     --------
@@ -101,11 +101,11 @@ def nearest_name(name: object, names: Sequence[str], at_least: float = 0.0) -> s
 
 
 def refuse(parameter: str, value: object, problem: str, allowed: str, nearest: object) -> NoReturn:
-    """Raise `InvalidRequest` in the one form that every refusal has.
+    """Raise `InvalidRequest` in its standard form.
 
-    `parameter`: name as the user wrote it; `value`: the value that is refused; `problem`: why it
-    cannot be, to be read after ``name=value``; `allowed`: every allowed value, to be read after
-    "can be"; `nearest`: the nearest valid value; "" where none is near.
+    `parameter`: name as the user wrote it; `value`: the invalid value; `problem`: reason, continues
+    ``name=value``; `allowed`: all allowed values, continues "can be"; `nearest`: nearest valid
+    value, "" for none.
     """
     name, choice = brief(parameter), one_line(_written(nearest), SHOWN)
     front = f"{name}={shown(value)} {problem}; {name} can be "
@@ -116,7 +116,7 @@ def refuse(parameter: str, value: object, problem: str, allowed: str, nearest: o
 
 
 def written(count: int) -> str:
-    """A count in digits, or its power of ten where these are many."""
+    """A count in digits; from 10^15 on its power of ten."""
     return f"{count:,}" if count < 10**15 else f"10^{int(log10(count))}"
 
 
@@ -128,11 +128,11 @@ def check_cost(
     unit: str,
     sizes: Sequence[int] = (),
 ) -> None:
-    """Refuse a size that costs too much, with the largest that does not.
+    """Refuse a size that costs too much, and suggest the largest affordable one.
 
-    `parameter`: name as the user wrote it; `cost`: of a size; grows with it; `most`: largest cost;
-    `unit`: of the cost, to be read after a number; `sizes`: sizes there are, ascending; whole
-    numbers below the value by default.
+    `parameter`: name as the user wrote it; `cost`: increasing function of the size; `most`: largest
+    cost; `unit`: of the cost, follows a number; `sizes`: available sizes, ascending; default: all
+    integers below the value.
     """
     if cost(value) <= most:
         return
@@ -146,10 +146,10 @@ def check_cost(
 def known_word(
     parameter: str, value: object, choices: Sequence[str], problem: str = "is unknown"
 ) -> str:
-    """One of the words that a parameter can be.
+    """Check that a value is one of the allowed words, and return it.
 
-    `parameter`: name as the user wrote it; `problem`: why no other word can be, to be read after
-    ``name=value``. Raises InvalidRequest for anything else, with the most similar word.
+    `parameter`: name as the user wrote it; `problem`: reason, continues ``name=value``. Raises
+    InvalidRequest for anything else, with the most similar word.
     """
     if value not in choices:
         near = nearest_name(value, choices) if choices else "none"
@@ -160,20 +160,20 @@ def known_word(
 def _written(value: object) -> str:
     try:
         return str(value)
-    except ValueError:  # a whole number of more digits than Python writes
+    except ValueError:  # an integer with more digits than Python prints
         return type(value).__name__
 
 
 def shown(value: object) -> str:
-    """A value as a message has it, shortened."""
+    """Text of a value for a message, truncated to `SHOWN` characters."""
     text = _written(value) if not isinstance(value, str) else value
     return repr(one_line(text, SHOWN)) if isinstance(value, str) else one_line(text, SHOWN)
 
 
 def unknown(kind: str, name: str, names: Sequence[str]) -> InvalidRequest:
-    """The refusal of an unknown name, with those that are known and the nearest; of flags, if near.
+    """InvalidRequest for an unknown name, listing the known names and the nearest one.
 
-    `kind`: what it is a name of; `names`: those that are known.
+    `kind`: kind of the name; `names`: known names.
     """
     front = f"{kind} {brief(name)!r} is unknown; known are "
     near = nearest_name(name, names, NEAR if kind == "flag" else 0.0) if names else ""
@@ -185,13 +185,13 @@ def unknown(kind: str, name: str, names: Sequence[str]) -> InvalidRequest:
 
 
 NEGATIVE = -(2**31)
-"""Least of the whole numbers that have no bound of their own, and are told none."""
+"""Lower bound of integers without a bound, which messages do not mention."""
 
 
 def integer(
     parameter: str, value: object, at_least: int, at_most: int = 10**6, odd: bool = False
 ) -> int:
-    """A whole number (16.0 is one) within bounds, odd where required.
+    """Check an integer (16.0 is accepted) within bounds, odd if required.
 
     `parameter`: name as the user wrote it; `at_least`, `at_most`: bounds, inclusive. Raises
     InvalidRequest for anything else.
@@ -217,9 +217,9 @@ def integer(
 
 
 def whole_words(at_least: int, odd: bool) -> str:
-    """Allowed whole numbers in words.
+    """Text of the allowed integers.
 
-    `at_least`: no bound where it is `NEGATIVE`.
+    `at_least`: `NEGATIVE` for no bound.
     """
     kind = "an odd number" if odd else "a whole number"
     return f"{kind} of at least {at_least}" if at_least > NEGATIVE else kind
@@ -228,7 +228,7 @@ def whole_words(at_least: int, odd: bool) -> str:
 def real_words(
     above: float | None = None, at_least: float | None = None, at_most: float | None = None
 ) -> str:
-    """Allowed numbers in words.
+    """Text of the allowed numbers.
 
     `above`: bound, exclusive; `at_least`, `at_most`: bounds, inclusive.
     """
@@ -244,7 +244,7 @@ def real(
     at_least: float | None = None,
     at_most: float | None = None,
 ) -> float:
-    """A finite number within bounds.
+    """Check a finite number within bounds, and return it as float.
 
     `parameter`: name as the user wrote it; `above`: bound, exclusive; `at_least`, `at_most`:
     bounds, inclusive. Raises InvalidRequest for anything else.
@@ -275,10 +275,10 @@ def _float(value: Real) -> float:
 
 
 def path_of(parameter: str, value: object) -> Path:
-    """A path, with a ``~`` at its beginning as the folder of the user.
+    """Check a path, and expand a leading ``~``.
 
-    `parameter`: name as the user wrote it. Raises InvalidRequest if it is neither, holds a null
-    character, or begins with a ``~`` of no known user.
+    `parameter`: name as the user wrote it. Raises InvalidRequest if the value is not a path,
+    contains a null character, or begins with ``~`` and an unknown user.
     """
     if not isinstance(value, (str, os.PathLike)):
         refuse(parameter, value, "is not a path", "a path", "'results'")
@@ -289,14 +289,14 @@ def path_of(parameter: str, value: object) -> Path:
         return path.expanduser()
     except RuntimeError:
         user, near = path.parts[0], repr(f"./{path}")
-        refuse(parameter, str(path), f"begins with {user}, no known user", "a path", near)
+        refuse(parameter, str(path), f"begins with the unknown user {user}", "a path", near)
 
 
 def random_stream(seed: object, name: str = "seed") -> Generator:
-    """The random generator of a seed.
+    """Random generator of a seed.
 
-    `seed`: a generator is returned as it is; `name`: of the parameter, for the message. Raises
-    InvalidRequest if it is neither a generator nor a whole number from 0.
+    `seed`: integer from 0, or a generator, returned unchanged; `name`: of the parameter, for
+    messages. Raises InvalidRequest for anything else.
     """
     import numpy as np
 
@@ -306,11 +306,11 @@ def random_stream(seed: object, name: str = "seed") -> Generator:
 
 
 def learning_rate(value: object, groups: tuple[str, ...] | None) -> tuple[float, ...]:
-    """Learning rates: one for each parameter group.
+    """Check learning rates: one for each parameter group.
 
-    `value`: one positive number for all groups, or one for each; some may be 0, not all; `groups`:
-    without groups, only the numbers are checked. Raises InvalidRequest for another number of them,
-    or one that cannot be.
+    `value`: one positive number for all groups, or one for each, some of which may be 0; `groups`:
+    None skips the check of their number. Raises InvalidRequest for a wrong number of rates, or an
+    invalid one.
     """
     import numpy as np
 

@@ -1,11 +1,11 @@
 """The command line: ``attdyn COMMAND SYSTEM [--name value ...]``, or ``python -m dynamics``.
 
-Results go to stdout, messages to stderr. Exit codes: 0 done, 1 the run failed (what it had is
-written), 2 the request is wrong, 130 interrupted with partial results kept. An interrupted run of
-gradient descent goes on with ``--resume``.
+Results go to stdout, messages to stderr. Exit codes: 0 done; 1 the run failed, its results so far
+are written; 2 invalid request; 130 interrupted, partial results are kept. ``--resume`` continues an
+interrupted run of gradient descent.
 
-Each command is run by a module of this package with two functions: ``add_flags(parser)`` adds its
-flags to a `Parser`, ``execute(request)`` runs it and returns the exit code.
+Each command has a module with two functions: ``add_flags(parser)`` adds its flags to a `Parser`,
+``execute(request)`` runs it and returns the exit code.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Command(NamedTuple):
-    """Command of the program: its first word, the module that runs it, its meaning in the help."""
+    """Command: its argument, the module that implements it, its help text."""
 
     subject: str
     module: str
@@ -68,32 +68,32 @@ PROBLEMS = {
     "population": "the exact expectation over the law of the data",
     "empirical": "N samples and a random start",
 }
-"""Words that the commands use."""
+"""Terms used by the commands -> their meaning."""
 HELP = ("-h", "--help")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; every wrong request ends here, as one line and exit code 2.
+    """Run a command; an InvalidRequest is printed as one line and gives exit code 2.
 
     `arguments`: words after the program's name. Returns int: exit code.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     if getattr(sys.stdout, "errors", "") == "strict" and hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="backslashreplace")  # of letters that latin-1 does not have
+        sys.stdout.reconfigure(errors="backslashreplace")  # characters not in the encoding
     try:
         with termination(), warnings.catch_warnings():
             warnings.showwarning = _warn
             warnings.simplefilter("default", TrainingWarning)
             code = _dispatch(words)
-            if sys.stdout is not None:  # it is where the shell has closed it
+            if sys.stdout is not None:  # None if the shell has closed stdout
                 sys.stdout.flush()
         return code
     except BrokenPipeError:
-        # The reader has gone (attdyn derive ... | head): the rest goes nowhere, quietly.
+        # The reader has closed the pipe (attdyn derive ... | head): discard further output.
         _print_no_more()
         return 0
     except OSError as error:
-        # What no command looks after, as a disk that is full where stdout goes to.
+        # Errors not handled by a command, such as a full disk behind stdout.
         where = "" if error.filename is None else f" ({str(error.filename)!r})"
         line = one_line(f"{(error.strerror or str(error)).lower()}{where}")
         print(f"attdyn: {line}", file=sys.stderr)
@@ -112,20 +112,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
-    """A warning of a library as one line, without the place in its source."""
+    """Print a warning as one line, without its place in the source."""
     own = isinstance(message, TrainingWarning)
     text = str(message) if own else f"warning: {one_line(str(message), 270)}"
     print(f"attdyn: {text}", file=sys.stderr)
 
 
 def _print_no_more() -> None:
-    """Let what is still to be flushed to stdout go nowhere."""
+    """Discard unflushed stdout."""
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _dispatch(words: list[str]) -> int:
-    """Find the command, read its flags, run it; returns the exit code."""
+    """Find the command, parse its flags, run it; return the exit code."""
     if not words or words[0] in HELP:
         print("usage: attdyn COMMAND [SYSTEM] [--name value ...]\n")
         print("Exact, low-dimensional training dynamics of attention models.\n\ncommands:")
@@ -170,7 +170,7 @@ def _dispatch(words: list[str]) -> int:
 def parser_of(command: str, system: System | None = None) -> Parser:
     """The parser of a command.
 
-    `system`: the system that the command is about, whose parameters are flags.
+    `system`: the system of the command, whose parameters become flags.
     """
     subject, module, meaning = COMMANDS[command]
     about = subject if system is None else system.name
@@ -181,7 +181,7 @@ def parser_of(command: str, system: System | None = None) -> Parser:
         command, system, implementation.execute, prog=f"attdyn {command} {about}", description=text
     )
     if system is not None:
-        # A sweep takes grids and formulas too, and reads them itself.
+        # A sweep also accepts grids and formulas, and parses them itself.
         kind: Any = str if command == "sweep" else value
         run = system.default_runs.get("compare" if command == "explore" else command)
         showcase = run.parameters if run else {}
@@ -196,7 +196,7 @@ def parser_of(command: str, system: System | None = None) -> Parser:
 
 
 def _meaning(parameter: dataclasses.Field[Any], system: System, showcase: Mapping[str, Any]) -> str:
-    """The help text of a parameter: its meaning and its default."""
+    """Help text of a parameter: meaning and default."""
     row, default = system.notation.get(parameter.name), parameter.default
     default = showcase.get(parameter.name, default)
     if isinstance(default, tuple):

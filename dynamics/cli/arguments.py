@@ -1,6 +1,6 @@
-"""From the words of a command line to a `CommandRequest`: flags, values, TOML files.
+"""Parsing of a command line to a `CommandRequest`: flags, values, TOML files.
 
-Every refusal is an `InvalidRequest` of one line.
+Every error is an `InvalidRequest` of one line.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 
 PATHS = ("DIR", "FILE", "STORE")
-"""Placeholders of paths in the help text."""
+"""Placeholders of paths in the help text; values of such flags may begin with ``~``."""
 
 
 @dataclass(frozen=True)
 class CommandRequest:
-    """A command, what it is about, and its flags.
+    """A command, its subject, and its flags.
 
-    `flags`: name -> value of the flags on the command line or in a file, without defaults; without
-    constants of a model that have the name of an option; `system`: None for a command about a store
-    or a file; `path`: the store or the file; empty for a command about a system; `entries`: those
-    of the flags that are parameters of the system.
+    `flags`: name -> value of the flags given on the command line or in a file, without defaults and
+    without constants of a model that share an option's name; `system`: None for a command on a
+    store or a file; `path`: the store or the file, else empty; `entries`: the flags that are
+    parameters of the system.
     """
 
     command: str
@@ -54,11 +54,11 @@ class CommandRequest:
 
 
 class Parser(argparse.ArgumentParser):
-    """The parser of a command; it raises `InvalidRequest` and accepts no abbreviations.
+    """Parser of a command; raises `InvalidRequest`, and accepts no abbreviations.
 
-    Flags that are not given are left out of the result.
+    Flags that are not given are missing in the result.
 
-    `command`: str; `system`: what the command is about; `execute`: `CommandRequest` -> exit code;
+    `command`: str; `system`: subject of the command; `execute`: `CommandRequest` -> exit code;
     `**options`: of `argparse.ArgumentParser`.
     """
 
@@ -70,9 +70,9 @@ class Parser(argparse.ArgumentParser):
         self._titled: dict[str, Any] = {"": self}
 
     def run(self, words: Sequence[str], path: str = "") -> int:
-        """Execute the command; returns its exit code.
+        """Execute the command; return its exit code.
 
-        `words`: flags and their values; `path`: the store or the file that the command is about.
+        `words`: flags and their values; `path`: the store or file of the command.
         """
         flags = self.read(words)
         if path.startswith("-"):
@@ -90,7 +90,7 @@ class Parser(argparse.ArgumentParser):
             return self.execute(request)
 
     def error(self, message: str) -> NoReturn:
-        """Refuse, instead of printing the usage and leaving."""
+        """Raise InvalidRequest, instead of printing the usage and exiting."""
         raise InvalidRequest(message)
 
     @property
@@ -108,11 +108,11 @@ class Parser(argparse.ArgumentParser):
     ) -> None:
         """Add flags with a value.
 
-        `meanings`: name -> help text; `kind`: from the word to the value: str, `value` or `values`;
-        `metavar`: what stands for the value in the help text; `group`: heading in the help text.
+        `meanings`: name -> help text; `kind`: converter of the word: str, `value` or `values`;
+        `metavar`: placeholder of the value in the help text; `group`: heading in the help text.
         """
         for name, meaning in meanings.items():
-            if f"--{name}" not in self._option_string_actions:  # of a constant of a model
+            if f"--{name}" not in self._option_string_actions:  # else a constant of the model
                 look = {"type": kind, "metavar": metavar, "help": meaning}
                 self.group(group).add_argument(f"--{name}", **look)
 
@@ -125,16 +125,16 @@ class Parser(argparse.ArgumentParser):
             self.group(group).add_argument(f"--{name}", action="store_true", help=meaning)
 
     def group(self, title: str, description: str | None = None) -> Any:
-        """The group of flags under a heading, made at the first call.
+        """The group of flags under a heading, created on first use.
 
-        `title`: of the group; the parser itself for ``""``.
+        `title`: of the group; ``""`` is the parser itself.
         """
         if title not in self._titled:
             self._titled[title] = self.add_argument_group(title, description)
         return self._titled[title]
 
     def read(self, words: Sequence[str]) -> dict[str, Any]:
-        """Name -> value of the flags among words; a word that is none is refused."""
+        """Parse words to name -> value of flags; refuse unknown words."""
         entries, extra = self.parse_known_args(_with_negative_values(words))
         for word in extra:
             if word.startswith("--"):
@@ -144,14 +144,14 @@ class Parser(argparse.ArgumentParser):
 
 
 def _expanded(name: str, entry: Any) -> Any:
-    """A path, or a list of them, with ``~`` as the folder of the user; others as they are."""
+    """Expand ``~`` in a path or a list of paths; other values are unchanged."""
     if isinstance(entry, list):
         return [_expanded(name, each) for each in entry]
     return str(path_of(name, entry)) if str(entry).startswith("~") else entry
 
 
 def _with_negative_values(words: Sequence[str]) -> list[str]:
-    """``--nu -1e-3`` as ``--nu=-1e-3``: argparse takes some words with a minus for flags."""
+    """Join ``--nu -1e-3`` to ``--nu=-1e-3``: argparse takes some negative values for flags."""
     joined: list[str] = []
     for word in words:
         number = word[1:2] in [*".0123456789"] or not isinstance(value(word), str)
@@ -164,7 +164,7 @@ def _with_negative_values(words: Sequence[str]) -> list[str]:
 
 
 def value(text: str) -> Any:
-    """A word as a number where it is one: ``16``, ``1e-3``, ``16/196``, ``nan``; else itself."""
+    """Convert a word to a number (``16``, ``1e-3``, ``16/196``, ``nan``), or return it."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -177,7 +177,7 @@ def value(text: str) -> Any:
 
 
 def values(text: str) -> Any:
-    """A word as `value`, or a list of them where it has commas: ``0.02,0.01``."""
+    """Convert a word as `value`, with commas to a list: ``0.02,0.01``."""
     parts = text.split(",")
     return value(text) if len(parts) == 1 else [value(part) for part in parts]
 
@@ -185,9 +185,9 @@ def values(text: str) -> Any:
 def read_toml(path: Path, names: Sequence[str], switches: Collection[str]) -> dict[str, Any]:
     """Read a flat TOML file of named values.
 
-    `names`: keys that may occur; `switches`: those of them that are true or false; false ones are
-    left out. Returns dict: name -> value. Raises InvalidRequest if the file cannot be read, is not
-    TOML, is not flat, or has a key that is not known.
+    `names`: permitted keys; `switches`: Boolean keys, dropped if false. Returns dict: name ->
+    value. Raises InvalidRequest if the file cannot be read, is not flat TOML, or has an unknown
+    key.
     """
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -209,14 +209,14 @@ def read_toml(path: Path, names: Sequence[str], switches: Collection[str]) -> di
 
 
 def toml_text(values: Mapping[str, Any]) -> str:
-    """Values as a flat TOML file that `read_toml` reads back; TOML writes them as JSON does."""
+    """Values as a flat TOML file for `read_toml`; scalars and lists have JSON's syntax."""
     return "\n".join(f"{k} = {json.dumps(v)}" for k, v in values.items() if v is not None)
 
 
 def default_text(usual: DefaultRun, empirical: DefaultRun) -> str:
-    """The showcase of a command as a sentence, and the one of --full empirical.
+    """Sentences on the default parameters of a command, alone and with --full empirical.
 
-    `usual`, `empirical`: of the command, and of the command with --full empirical.
+    `usual`, `empirical`: default runs of the command, and of the command with --full empirical.
     """
     names = {"eta": empirical.eta, "steps": empirical.steps, "samples": empirical.samples}
     text = f"Defaults with --full empirical: {flag_text({**names, **empirical.parameters})}"

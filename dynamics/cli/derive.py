@@ -1,4 +1,4 @@
-"""``attdyn derive``: what sympy derives, as text, LaTeX, Python or a program in JSON."""
+"""``attdyn derive``: symbolic derivations as text, LaTeX, Python or a JSON program."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from theory.page import Page
 
 COMMENT = {"text": "", "latex": "% ", "source": "# "}
-"""Begin of a line of comment, so that what is printed stays Python, or LaTeX."""
+"""Prefix of comment lines, so that the output stays valid Python or LaTeX."""
 PAPERS, FILES = ("text", "latex", "source"), ("text", "latex", "python", "json")
-"""Output formats of a derivation: of a paper, and of a model file."""
+"""Output formats of a derivation: for a paper, and for a model file."""
 PAGE = ("prove", "eliminate", "sizes", "json")
-"""Flags of the page of a model file alone."""
+"""Flags that apply only to the page of a model file."""
 
 
 def add_flags(parser: Parser) -> None:
-    """Add the flags beside the parameters; those of a model of one's own are others."""
+    """Add the flags other than parameters; a model file has its own ones."""
     forms = PAPERS if parser.system.model is None else FILES
     parser.add_flags(
         {"as": f"form of what is printed: {', '.join(forms)} (default text)"}, metavar="FORM"
@@ -42,7 +42,7 @@ def add_flags(parser: Parser) -> None:
         parser.add_switches({"prove": prove})
         return
     parser.add_switches({
-        "prove": "refuse to print where the closure is not proved",
+        "prove": "refuse to print unless the closure is proved",
         "eliminate": "put conserved linear combinations into risk and steps",
     })  # fmt: skip
     eta = "learning rate of a step, or one for each group"
@@ -52,7 +52,7 @@ def add_flags(parser: Parser) -> None:
 
 
 def execute(request: CommandRequest) -> int:
-    """Print the derivations, of the parameters if any are given; returns the exit code."""
+    """Print the derivations, at the given parameters if any; return the exit code."""
     flags, system = request.flags, request.system
     standalone = bool(flags.get("standalone"))
     form = flags.get("as", "latex" if standalone else "text")
@@ -82,7 +82,7 @@ def _written(page: Page, form: str, standalone: bool) -> str:
 
 
 def _derive_model(request: CommandRequest, form: str, parameters: Any) -> int:
-    """Print the page of a user's model."""
+    """Print the derivation page of a user's model."""
     from dynamics.models.engine import derivation
     from dynamics.models.engine.expressions import Expressions
 
@@ -117,7 +117,7 @@ def _derive_model(request: CommandRequest, form: str, parameters: Any) -> int:
 
 
 def _size_grids(text: str, system: System) -> dict[str, list[int]]:
-    """``"D=4:10:4,C=2,3"`` as values of whole constants."""
+    """Parse ``"D=4:10:4,C=2,3"`` to values of integer constants."""
     from dynamics.sweep.axes import Axis, parsed
 
     names = [f.name for f in dataclasses.fields(system.Parameters) if isinstance(f.default, int)]
@@ -135,7 +135,7 @@ def _size_grids(text: str, system: System) -> dict[str, list[int]]:
 
 
 def _proofs(claims: Sequence[Claim]) -> str:
-    """The claims that can be checked by computation, and what came out."""
+    """Text of the claims that can be checked symbolically, with their verdicts."""
     lines = []
     for claim in claims:
         if claim.proof is not None:

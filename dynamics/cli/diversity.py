@@ -1,7 +1,7 @@
 """``attdyn diversity FILE ...``: attention diversity and total variation of attention maps.
 
-Each file is a layer of a model, with an array (images, heads, P, P); several files are compared.
-Of three axes the first are images of one head: the heads of one image are array[None].
+Each file is one layer of a model, an array (images, heads, P, P); several files are compared. An
+array of three axes is (images, P, P) with one head; pass the heads of one image as array[None].
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def add_flags(parser: Parser) -> None:
-    """Add the flags beside the first file."""
+    """Add the flags other than the first file."""
     parser.add_argument(
         "others",
         nargs="*",
@@ -34,7 +34,7 @@ def add_flags(parser: Parser) -> None:
     parser.add_flags({"grid": "grid of patches (default: the square one)"}, metavar="HxW")
     numbers = {
         "k": "keys of greatest weight of a query (default 10)",
-        "skip": "tokens before the patches, left out: 1 for a class token",
+        "skip": "number of tokens before the patches to leave out: 1 for a class token",
     }
     parser.add_flags(numbers, value, "N")
     parser.add_switches({
@@ -49,7 +49,7 @@ def add_flags(parser: Parser) -> None:
 
 
 def execute(request: CommandRequest) -> int:
-    """Measure, draw, print; returns the exit code."""
+    """Measure, draw, print; return the exit code."""
     options = request.flags
     paths = [request.path, *options.get("others", [])]
     names = _names(paths)
@@ -72,7 +72,7 @@ def execute(request: CommandRequest) -> int:
 
 
 def _names(paths: Sequence[str]) -> list[str]:
-    """Different names of the files: without folder and ending if that is enough, else longer."""
+    """Distinct short names of the files: stems if they differ, else longer paths."""
     if len(set(paths)) < len(paths):
         twice = next(path for path in paths if paths.count(path) > 1)
         raise InvalidRequest(f"file={twice!r} is given twice; each file can be given once")
@@ -83,7 +83,7 @@ def _names(paths: Sequence[str]) -> list[str]:
 
 
 def _setting(options: Mapping[str, Any]) -> Setting:
-    """How to measure, from the flags."""
+    """Setting of the measurement from the flags."""
     from dynamics.attention_maps import Setting
 
     settings = {name: options[name] for name in ("k", "skip", "off_diagonal") if name in options}
@@ -96,7 +96,7 @@ def _setting(options: Mapping[str, Any]) -> Setting:
 
 
 def _measured(path: str, name: str, setting: Setting, array: str | None) -> Measured:
-    """Measure one file; a refusal says which."""
+    """Measure one file; errors name the file."""
     from dynamics.attention_maps import measure, read
 
     attention = read(path, array)
@@ -107,7 +107,7 @@ def _measured(path: str, name: str, setting: Setting, array: str | None) -> Meas
 
 
 def _text(layer: Measured) -> str:
-    """Quartiles over images for each head, as a table."""
+    """Table of quartiles over images for each head."""
     from dynamics.attention_maps import quartiles
 
     high, wide = layer.grid
@@ -129,7 +129,7 @@ def _text(layer: Measured) -> str:
 
 
 def _document(layer: Measured) -> dict[str, Any]:
-    """A result as plain values: every image and head, and quartiles of each head."""
+    """JSON-ready values of a result: every image and head, and quartiles of each head."""
     from dynamics.attention_maps import quartiles
 
     both = {"diversity": layer.diversity, "total_variation": layer.total_variation}
@@ -147,7 +147,7 @@ def _document(layer: Measured) -> dict[str, Any]:
 
 
 def _write_table(layers: Sequence[Measured], path: Path) -> None:
-    """Write a line for each file, image and head; numbers are read back bit for bit."""
+    """Write a CSV line for each file, image and head, with all digits of numbers."""
     import pandas
 
     rows = [

@@ -1,4 +1,4 @@
-"""``attdyn explore``: a page that trains the reduced problem in a browser."""
+"""``attdyn explore``: an HTML page that trains the reduced problem in a browser."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from dynamics.cli.train import parameters_of
 
 
 def add_flags(parser: Parser) -> None:
-    """Add the flags beside the parameters, where the sliders stand at first."""
+    """Add the flags other than parameters, which set the initial positions of the sliders."""
     usual = parser.system.default_runs["compare"].parameters
     if usual:
-        parser.epilog = f"The sliders stand first at {flag_text(usual)}."
+        parser.epilog = f"Initial positions of the sliders: {flag_text(usual)}."
     parser.add_flags({"out": "file of the page (default explore-NAME.html)"}, metavar="FILE")
 
 
 def execute(request: CommandRequest) -> int:
-    """Write the page; returns the exit code."""
+    """Write the page; return the exit code."""
     from dynamics.explorer import write_page
 
     flags, system = request.flags, request.system

@@ -1,4 +1,4 @@
-"""``attdyn figure``: a figure of a paper, or one that goes with a verdict."""
+"""``attdyn figure``: a figure of a paper, or one on a verdict."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def add_flags(parser: Parser) -> None:
-    """Add the flags beside the parameters; every figure of a system may have its own."""
+    """Add the flags other than parameters, those of each figure included."""
     from dynamics.verdicts.figure import figures, flags_of
 
     for name, figure in figures(parser.system).items():
@@ -39,7 +39,7 @@ def add_flags(parser: Parser) -> None:
 
 
 def execute(request: CommandRequest) -> int:
-    """Draw and write; returns the exit code."""
+    """Draw and write; return the exit code."""
     from dynamics.verdicts.figure import draw, figures, flags_of
 
     options, system = request.flags, request.system
@@ -90,7 +90,7 @@ def execute(request: CommandRequest) -> int:
 
 
 def _add_caption(drawing: Drawing) -> None:
-    """Write the caption into the file beside the picture, before constants that had no room."""
+    """Prepend the figure's caption to the caption file of the picture."""
     from numpy import ravel
 
     from dynamics.plotting.style import CAPTION
@@ -101,7 +101,7 @@ def _add_caption(drawing: Drawing) -> None:
 
 
 def _remark_on(checkpoints: Path, resumed: bool) -> None:
-    """Say which runs a figure resumes, or drops."""
+    """Print which runs a figure resumes, or drops."""
     count = len([*checkpoints.glob("*.checkpoint")])
     if resumed and not count:
         raise InvalidRequest(
@@ -118,13 +118,13 @@ def _remark_on(checkpoints: Path, resumed: bool) -> None:
 
 
 def _flags_of_figure(request: CommandRequest, name: str) -> dict[str, Any]:
-    """The options of a figure that were given as flags; those of another figure are refused."""
+    """Options of a figure given as flags; refuse options of another figure."""
     from dynamics.verdicts.figure import figures, flags_of
 
     every = {each: flags_of(figure) for each, figure in figures(request.system).items()}
     settings: dict[str, Any] = {}
     for each, (switches, others) in every.items():
-        given = request.flags.keys() - request.entries.keys()  # a constant has its flag
+        given = request.flags.keys() - request.entries.keys()  # without constants of the model
         for flag in (flag for flag in (*switches, *others) if flag in given):
             if flag not in {**every[name][0], **every[name][1]}:
                 raise InvalidRequest(f"--{flag} is an option of figure {each}, not of {name}")
@@ -133,7 +133,7 @@ def _flags_of_figure(request: CommandRequest, name: str) -> dict[str, Any]:
 
 
 def _columns(table: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Tables as lines, numbers with four digits; rows whose columns are nested are one table."""
+    """Tables as lines, numbers with four digits; rows with nested columns share a table."""
     blocks: list[list[Mapping[str, Any]]] = []
     shared: set[str] = set()
     for row in table:
@@ -148,7 +148,7 @@ def _columns(table: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _block(table: Sequence[Mapping[str, Any]]) -> list[str]:
-    """One table as lines."""
+    """Lines of one table."""
     names = list(dict.fromkeys(name for row in table for name in row))
     rows = [names, *([_written_cell(row.get(name)) for name in names] for row in table)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -163,7 +163,7 @@ def _written_cell(entry: Any) -> str:
 
 
 def _options(words: list[str]) -> dict[str, Any]:
-    """Options of the figure, ``name=value`` each; several values are separated by commas."""
+    """Parse options of a figure, ``name=value``; commas separate several values."""
     options: dict[str, Any] = {}
     for word in words:
         name, equals, text = word.partition("=")

@@ -1,6 +1,6 @@
-"""Output of commands: a file is whole or not there, and numbers go before pictures.
+"""Output of commands: files are written atomically, numbers before pictures.
 
-What cannot be drawn or written is one line on stderr and costs nothing else.
+A failed picture or file is reported in one line on stderr; other output is unaffected.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from dynamics.results.storage import SCRATCH
 from dynamics.validation import InvalidRequest, one_line
 
 PICTURES = (".png", ".svg", ".pdf")
-"""Endings of pictures."""
+"""File suffixes of pictures."""
 LONGEST = 120
-"""Letters of a reason that are printed."""
+"""Most characters printed of an error's reason."""
 
 
 def json_text(document: Any) -> str:
-    """A document as JSON; infinity and NaN, which JSON does not know, become null."""
+    """JSON of a document; infinite and NaN numbers become null."""
     return json.dumps(_finite(document), indent=2, allow_nan=False, default=str)
 
 
@@ -44,7 +44,7 @@ def _finite(content: Any) -> Any:
 def print_result(flags: Mapping[str, Any], document: Any, text: str) -> None:
     """Print a result: one JSON document with ``--json``, else its text.
 
-    `flags`: of the command; `document`: plain values.
+    `flags`: of the command; `document`: JSON-ready values.
     """
     result = json_text(document) if flags.get("json") else text
     if _HELD:
@@ -54,20 +54,20 @@ def print_result(flags: Mapping[str, Any], document: Any, text: str) -> None:
 
 
 _HELD: list[list[str]] = []
-"""Results that wait for the end of `only_results`."""
+"""Results printed inside `only_results`, held until its end."""
 
 
 @contextmanager
 def only_results() -> Iterator[None]:
-    """Send what is printed within to stderr, as by a model file; results are printed at the end."""
+    """Context that redirects other output, as of a model file, to stderr; then print results."""
     _HELD.append([])
-    with suppress(OSError, AttributeError):  # a shell may have closed stdout
+    with suppress(OSError, AttributeError):  # stdout may be closed
         sys.stdout.flush()
     saved = None
     try:
         with suppress(OSError):
             saved = os.dup(1)
-            os.dup2(2, 1)  # also of what other programs print
+            os.dup2(2, 1)  # includes output of child processes
         with redirect_stdout(sys.stderr):
             yield
     finally:
@@ -79,10 +79,10 @@ def only_results() -> Iterator[None]:
 
 
 def writable(path: Any, endings: tuple[str, ...]) -> Path:
-    """A file that can be written, checked before anything is computed.
+    """Check that a file can be written, before anything is computed.
 
-    `endings`: those that its name may have. Raises InvalidRequest if the path has another ending,
-    is a folder, or cannot be written.
+    `endings`: permitted suffixes. Raises InvalidRequest if the path has another suffix, is a
+    folder, or cannot be written.
     """
     target = Path(str(path))
     if target.suffix.lower() not in endings:
@@ -106,10 +106,10 @@ def writable(path: Any, endings: tuple[str, ...]) -> Path:
 def table_path(
     flags: Mapping[str, Any], name: str = "csv", endings: tuple[str, ...] = (".csv",)
 ) -> Path | None:
-    """The file of a table, checked before anything is computed; None where no flag names one.
+    """Path of a table, checked before anything is computed; None without the flag.
 
-    `flags`: of the command; ``force`` or ``resume`` allow a file that is there; `name`: of the
-    flag. Raises InvalidRequest if it cannot be written, or is there.
+    `flags`: of the command; ``force`` or ``resume`` permit an existing file; `name`: of the flag.
+    Raises InvalidRequest if the file cannot be written, or exists.
     """
     if name not in flags:
         return None
@@ -122,9 +122,9 @@ def table_path(
 
 
 def write_whole(path: Path, write: Callable[[Path], Any]) -> list[Path]:
-    """Write a file, and its caption if it gets one, whole or not at all; returns the files.
+    """Write a file, and its caption if there is one, atomically; return the paths.
 
-    `write`: writes to the path that it is given, which has the same name.
+    `write`: function that writes to the path it receives.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=SCRATCH) as folder:
@@ -134,9 +134,9 @@ def write_whole(path: Path, write: Callable[[Path], Any]) -> list[Path]:
 
 
 def complain(path: Path, error: Exception, rest: str = "") -> None:
-    """Say on stderr, in one line, that a file or folder cannot be written.
+    """Report in one line on stderr that a file or folder cannot be written.
 
-    `error`: why not; `rest`: what follows from it.
+    `error`: the reason; `rest`: text about the consequence.
     """
     reason = one_line(f"{type(error).__name__}: {error}", LONGEST)
     if isinstance(error, OSError) and error.strerror:
@@ -145,9 +145,9 @@ def complain(path: Path, error: Exception, rest: str = "") -> None:
 
 
 def attempt(path: Path, write: Callable[[Path], Any]) -> list[Path]:
-    """Do as `write_whole`; a failure is one line on stderr, and no file.
+    """Call `write_whole`; report a failure in one line on stderr and return no paths.
 
-    `write`: its `InvalidRequest` is raised, everything else is a failure.
+    `write`: its `InvalidRequest` is raised, any other exception is a failure.
     """
     try:
         return write_whole(path, write)
@@ -159,7 +159,7 @@ def attempt(path: Path, write: Callable[[Path], Any]) -> list[Path]:
 
 
 def attempt_picture(path: Path, draw: Callable[[], Any]) -> list[Path]:
-    """Write a picture, and its caption where it has one, as `attempt` does.
+    """Write a picture, and its caption if there is one, as by `attempt`.
 
     `draw`: returns axes.
     """
@@ -173,11 +173,10 @@ def write_files(
     draw: Callable[[], Any],
     tables: Mapping[Path, Callable[[Path], Any]],
 ) -> tuple[list[str], int]:
-    """Write tables and a picture, each whole or not at all; what fails is one line on stderr.
+    """Write tables and a picture, each atomically; failures are reported on stderr.
 
-    `draw`: returns axes; `tables`: file -> what writes to the path that it is given. Returns names,
-    list of str: of the files that were written. Returns code, int: exit code: 1 if one of them
-    could not be written.
+    `draw`: returns axes; `tables`: file -> function that writes to the path it receives. Returns
+    (names, code): files written, list of str; exit code, int, 1 after a failure.
     """
     written = [attempt(path, write) for path, write in tables.items()]
     written.insert(0, attempt_picture(picture, draw))
@@ -185,5 +184,5 @@ def write_files(
 
 
 def picture_line(path: Path) -> str:
-    """The line that names a picture or a caption that was written."""
+    """Line that names a written picture or caption."""
     return f"{'caption' if path.suffix == '.txt' else 'picture'}  {path}"

@@ -1,9 +1,8 @@
-"""Folders of results, and which one a result goes to.
+"""Folders of results, and the choice of the folder of a result.
 
-It goes to the folder that ``--out`` names, or to one with a name of its own: the first of ``NAME``,
-``NAME-2``, ... that is free or holds an earlier result of the same request, which is replaced. No
-other result is overwritten without ``--force``. The numbers are in their place before a picture is
-drawn.
+A result is written to the folder of ``--out``, or to the first of ``NAME``, ``NAME-2``, ... that is
+free or holds an earlier result of the same request, which is replaced. Other results are
+overwritten only with ``--force``. Numbers are written before pictures are drawn.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 SUMMARY = "summary.json"
 Picture = tuple[str, Callable[[], Any]]
-"""A file name, and what draws and returns axes."""
+"""File name, and function that draws and returns axes."""
 
 
 def write_folder(
@@ -40,15 +39,14 @@ def write_folder(
     pages: Mapping[str, Callable[[Path], str]] | None = None,
     request: Mapping[str, Any] | None = None,
 ) -> tuple[Path, dict[str, Any]]:
-    """Write a folder with a summary, whole or not at all, and only then its pictures and pages.
+    """Write a folder with a summary atomically, and then its pictures and pages.
 
-    `document`: plain values; `pictures`: file names, and what returns their axes. One that fails is
-    one line on stderr; `result`: written too; `texts`: file name -> text of further files; `pages`:
-    file name -> what makes its text from the folder with the pictures; `request`: what was asked
-    for: a folder with the result of another request gets a neighbour with a number. Without it, an
-    earlier result is replaced. Returns folder, Path: where it was written. Returns document, dict:
-    with the names of the other files as ``files``, as in ``summary.json``. Raises OSError if the
-    numbers cannot be written.
+    `document`: JSON-ready values; `pictures`: file names, and functions that return axes (a failure
+    is reported on stderr); `result`: stored too; `texts`: file name -> text of further files;
+    `pages`: file name -> function from the folder to the page's text; `request`: with it, a folder
+    of another request is avoided by a numbered name; without it, an earlier result is replaced.
+    Returns (folder, document): the path written, and the document with the other files as
+    ``files``. Raises OSError if the numbers cannot be written.
     """
     from dynamics.results import storage
 
@@ -70,21 +68,21 @@ def write_folder(
 
 
 def _write_text(path: Path, text: str) -> None:
-    """Write a text in UTF-8; bytes of file names that are none are written as escapes."""
+    """Write a text in UTF-8; undecodable bytes of file names become escapes."""
     path.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def vacant(out: Path, request: Mapping[str, Any]) -> Path:
-    """The first of ``out``, ``out-2``, ... that is free or holds a result of this request.
+    """First of ``out``, ``out-2``, ... that is free or holds a result of this request.
 
-    `request`: plain values.
+    `request`: JSON-ready values.
     """
     numbered = (out.with_name(f"{out.name}-{number}") for number in itertools.count(2))
     return next(folder for folder in itertools.chain([out], numbered) if _free(folder, request))
 
 
 def _free(folder: Path, request: Mapping[str, Any]) -> bool:
-    """Whether nothing is at a path, or an earlier result of the same request."""
+    """Whether a path is free, or holds a result of the same request."""
     from dynamics.results import storage
 
     if not os.path.lexists(folder):
@@ -97,18 +95,18 @@ def _free(folder: Path, request: Mapping[str, Any]) -> bool:
 
 
 def _stored(folder: Path) -> Any:
-    """The request that a folder is the result of; None where that is not known."""
+    """Stored request of a folder's result; None if unknown."""
     with suppress(OSError, ValueError, AttributeError):
         return json.loads((folder / SUMMARY).read_text(encoding="utf-8")).get("request")
     return None
 
 
 def result_folder(flags: Mapping[str, Any], default: Path, request: Mapping[str, Any]) -> Path:
-    """The folder for the result of a request, checked before anything is computed.
+    """Folder for the result of a request, checked before anything is computed.
 
-    `flags`: of the command: ``out``, ``force``, ``resume``; `default`: without ``out``; followed by
-    a number where it holds something else; `request`: plain values. Raises InvalidRequest if it
-    cannot be written, or ``out`` holds the result of another request.
+    `flags`: of the command: ``out``, ``force``, ``resume``; `default`: folder without ``out``,
+    numbered if occupied; `request`: JSON-ready values. Raises InvalidRequest if the folder cannot
+    be written, or ``out`` holds the result of another request.
     """
     from dynamics.results import storage
 
@@ -133,9 +131,9 @@ def result_folder(flags: Mapping[str, Any], default: Path, request: Mapping[str,
 
 
 def _interrupted(default: Path) -> Path:
-    """The folder of the run that was interrupted last, whose difference a changed request is told.
+    """Folder of the last interrupted run, whose request is compared with a resumed one.
 
-    It is that of the default name, or one with a number; the default where there is none.
+    It has the default name, possibly numbered; the default if there is none.
     """
     name = re.compile(rf"\.({re.escape(default.name)}(-\d+)?)\.checkpoint")
     runs = [
@@ -147,9 +145,9 @@ def _interrupted(default: Path) -> Path:
 
 
 def rescue(out: Path, document: dict[str, Any], result: Result) -> Path | None:
-    """Write the numbers to a folder for temporary files; returns where, or None if even that fails.
+    """Write the numbers to a temporary folder; return its path, or None if this fails too.
 
-    `out`: where they should have been written.
+    `out`: intended folder.
     """
     folder = ""
     try:

@@ -1,4 +1,4 @@
-"""``attdyn gallery``: a page on a model file: what closes, pictures, figures, verdicts."""
+"""``attdyn gallery``: a page on a model file: closure, pictures, figures, verdicts."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ PAGE = "index"
 def add_flags(parser: Parser) -> None:
     """Add the flags of the page."""
     parser.add_flags({"out": "folder of the page"}, metavar="DIR")
-    parser.add_flags({"seed": "seed of everything random (default 0)"}, metavar="N")
+    parser.add_flags({"seed": "random seed (default 0)"}, metavar="N")
 
 
 def execute(request: CommandRequest) -> int:
-    """Train, draw, verify, write; returns the exit code."""
+    """Train, draw, verify, write; return the exit code."""
     from dynamics import plotting
     from dynamics.analysis.comparison import compare
     from dynamics.results import storage

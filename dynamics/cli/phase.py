@@ -1,7 +1,7 @@
-"""``attdyn phase STORE``: a sweep as a picture, a table, or a law.
+"""``attdyn phase STORE``: a sweep as a picture, a table, or a power law.
 
-One quantity over two axes is a heat map, over one (or with ``--slices``) lines; ``--fit`` is a
-power law; ``--refine`` runs more points where the answer to a yes or no changes.
+A quantity over two axes is a heat map; over one axis, or with ``--slices``, lines. ``--fit`` fits a
+power law; ``--refine`` runs further points near the boundary of a yes or no.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from dynamics.sweep import Sweep
 
 Picture = tuple[Callable[[], Any], dict[str, Any]]
-"""What draws and returns axes, and the document to print; its entry ``text`` is lines of text."""
+"""Function that draws and returns axes, and the document to print with its lines in ``text``."""
 ERRORS = ("test_error", "error", "risk")
-"""The first of these that a sweep has is drawn if no quantity is given."""
+"""Default quantity: the first of these in the sweep."""
 
 
 LATTICE = ("cells", "coarse", "tolerance", "workers", "scheduler")
-"""Flags of a refined boundary only."""
+"""Flags that apply only to a refined boundary."""
 READ = {
     "plane": ("at",),
     "fit": ("quantity", "at"),
@@ -37,11 +37,12 @@ READ = {
     "slices": ("quantity", "at", "x", "y", "facet"),
     "": ("quantity", "at", "x", "y", "facet", "contours", "boundary"),
 }
-"""Flags that each kind of picture reads; without a flag of its own it is a slice."""
+"""Flag that selects a kind of picture -> further flags of that kind; without one, a slice is
+drawn."""
 
 
 def add_flags(parser: Parser) -> None:
-    """Add the flags beside the store."""
+    """Add the flags other than the store."""
     words = {
         "quantity": "a variable of the store (time_T1), or a yes or no: 'patch_association>=1', "
         "'time_T1<1e4', 'reached(T1)' (default: the error)",
@@ -76,7 +77,7 @@ def add_flags(parser: Parser) -> None:
 
 
 def execute(request: CommandRequest) -> int:
-    """Draw, write, print; returns the exit code."""
+    """Draw, write, print; return the exit code."""
     from dynamics.phase_diagrams.selection import hold
     from dynamics.sweep import load
     from dynamics.sweep.result import EXPORTS
@@ -108,7 +109,7 @@ def execute(request: CommandRequest) -> int:
 
 
 def _refuse_unread(options: Mapping[str, Any]) -> None:
-    """Refuse flags that the requested kind of picture does not read."""
+    """Refuse flags that do not apply to the requested kind of picture."""
     kind = next(kind for kind in READ if options.get(kind) or not kind)
     known = {name for names in READ.values() for name in names} | READ.keys()
     unread = sorted(known - {"", kind, *READ[kind]})
@@ -118,7 +119,7 @@ def _refuse_unread(options: Mapping[str, Any]) -> None:
 
 
 def _held(options: Mapping[str, Any]) -> dict[str, float]:
-    """``C=4,p=3`` as a mapping."""
+    """Parse ``C=4,p=3`` to a mapping."""
     held: dict[str, float] = {}
     for part in str(options.get("at", "")).split(",") if options.get("at") else []:
         name, equals, text = part.partition("=")
@@ -130,7 +131,7 @@ def _held(options: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _axes(sweep: Sweep, options: Mapping[str, Any], held: Mapping[str, float]) -> dict[str, Any]:
-    """Names of the axes ``x``, ``y`` and ``facet``; the longest that are left, if not given."""
+    """Names of the axes ``x``, ``y`` and ``facet``; by default the longest axes not held."""
     sizes = dict(zip(sweep.plan.grid.dims, sweep.plan.grid.shape, strict=True))
     named = [options[name] for name in ("x", "y", "facet") if name in options]
     free = [n for n in sizes if sizes[n] > 1 and n not in held and n not in named and n != "seed"]
@@ -157,7 +158,7 @@ def _quantity(sweep: Sweep, options: Mapping[str, Any]) -> str:
 
 
 def _draw_slice(sweep: Sweep, options: Mapping[str, Any]) -> Picture:
-    """A heat map, or lines."""
+    """Heat map, or lines, of a quantity."""
     from dynamics import plotting
     from dynamics.phase_diagrams import boundary, select
 
@@ -180,7 +181,7 @@ def _draw_slice(sweep: Sweep, options: Mapping[str, Any]) -> Picture:
 
 
 def _draw_boundary(sweep: Sweep, store: str, options: Mapping[str, Any]) -> Picture:
-    """The boundary of a yes or no, refined by more runs."""
+    """Boundary of a yes or no, refined by further runs."""
     from dynamics import plotting
     from dynamics.phase_diagrams import Quantity
     from dynamics.phase_diagrams.boundary_refinement import Question, refinement
@@ -198,7 +199,7 @@ def _draw_boundary(sweep: Sweep, store: str, options: Mapping[str, Any]) -> Pict
     name = labels.quantity(notation, Quantity.read(quantity, sweep.dataset))
     fine = result.refined
     lines = "1 line" if len(fine.lines) == 1 else f"{len(fine.lines)} lines"
-    # Along a logarithmic axis it is a part of the value.
+    # On a logarithmic axis the tolerance is relative.
     within = [
         f"{100 * width:.2g} % of {axis.name}" if axis.logarithmic else f"{width:.3g} in {axis.name}"
         for axis, width in zip((fine.x, fine.y), fine.tolerance, strict=True)
@@ -231,7 +232,7 @@ def _draw_boundary(sweep: Sweep, store: str, options: Mapping[str, Any]) -> Pict
 
 
 def _draw_fit(sweep: Sweep, options: Mapping[str, Any]) -> Picture:
-    """A power law."""
+    """Power law of a quantity."""
     from dynamics import plotting
     from dynamics.phase_diagrams import scaling
 
@@ -255,7 +256,7 @@ def _draw_fit(sweep: Sweep, options: Mapping[str, Any]) -> Picture:
 
 
 def _draw_plane(sweep: Sweep, options: Mapping[str, Any]) -> Picture:
-    """The phase plane of one point of the sweep."""
+    """Phase plane of one point of the sweep."""
     from dynamics import plotting
     from dynamics.analysis.phase_portrait import portrait, sentence, summary
     from dynamics.phase_diagrams.selection import hold
@@ -280,7 +281,7 @@ def _draw_plane(sweep: Sweep, options: Mapping[str, Any]) -> Picture:
 
 
 def _split(text: Any) -> list[str]:
-    """Parts between commas that are not inside parentheses."""
+    """Split at commas outside parentheses."""
     parts, depth = [""], 0
     for letter in str(text):
         depth += (letter == "(") - (letter == ")")
@@ -292,7 +293,7 @@ def _split(text: Any) -> list[str]:
 
 
 def _slice_document(sweep: Sweep, result: Slice) -> dict[str, Any]:
-    """A slice as plain values, and in words."""
+    """JSON-ready values of a slice, with lines of text."""
     axes = {a.name: a.values for a in (result.facet, result.y, result.x) if a is not None}
     numbers = result.values[~np.isnan(result.values)]
     extent = f"{numbers.min():.4g} to {numbers.max():.4g}" if numbers.size else "nowhere"

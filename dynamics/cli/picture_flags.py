@@ -1,4 +1,4 @@
-"""Flags of the commands that draw runs: format, width, and linear time."""
+"""Flags of the commands that plot runs: format, width, and linear time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FORMATS = tuple(ending[1:] for ending in PICTURES)
 
 
 def add_picture_flags(parser: Parser) -> None:
-    """Add the flags."""
+    """Add the flags of pictures."""
     formats = f"format of the pictures: {', '.join(FORMATS)} (default png)"
     parser.add_flags({"format": formats}, metavar="X", group="pictures")
     width = "width of each picture, such as 8.6 for one column of a page and 17.8 for two"
@@ -23,9 +23,9 @@ def add_picture_flags(parser: Parser) -> None:
 
 
 def picture_name(flags: Mapping[str, Any], name: str) -> str:
-    """The name of a picture with the ending of its format.
+    """File name of a picture with the suffix of its format.
 
-    `name`: with any ending.
+    `name`: with any suffix.
     """
     if "format" not in flags:
         return name
@@ -33,9 +33,9 @@ def picture_name(flags: Mapping[str, Any], name: str) -> str:
 
 
 def picture_file(flags: Mapping[str, Any], default: str) -> str:
-    """The file that ``--out`` names, or the default one with the ending of the format.
+    """File of ``--out``, or the default file with the suffix of the format.
 
-    Raises InvalidRequest if ``--out`` has another ending than ``--format`` says.
+    Raises InvalidRequest if the suffix of ``--out`` differs from ``--format``.
     """
     out = str(flags.get("out", picture_name(flags, default)))
     if "format" in flags and picture_name(flags, out) != out:
@@ -47,7 +47,7 @@ def picture_file(flags: Mapping[str, Any], default: str) -> str:
 
 
 def picture_look(flags: Mapping[str, Any]) -> Any:
-    """Context in which pictures have the width and the time axes of the flags."""
+    """Context that applies the flags of width and linear time to pictures."""
     from dynamics.plotting.choices import look
 
     return look(flags.get("width"), flags.get("linear", False))

@@ -31,20 +31,20 @@ if TYPE_CHECKING:
 SAMPLED = {"test_error", "patch_association", "cosine"}
 """Observables that only runs on samples have."""
 SHOWN = ("G", "risk", f"{HELD_OUT}risk", "error")
-"""Observables of which the last record is printed."""
+"""Observables whose final values are printed."""
 SYMMETRIC = "symmetric"
 MOST_ROWS, MOST_SHOWN = 12, 10
-"""Scalars up to which each is printed, and how many where there are more."""
+"""Most scalars that are all printed, and number printed of more scalars."""
 NOTE = 96
-"""Columns of a footnote."""
+"""Width of a footnote, in columns."""
 MEMORISED = 0.5
-"""Share of the test error below which the training error says that samples were memorised."""
+"""Training error over test error below which samples are reported as memorized."""
 MEMORISED_FROM = 50.0
-"""Time before which association may only not have begun."""
+"""Time before which missing association is not reported as memorization."""
 
 
 def document(result: Result) -> dict[str, Any]:
-    """The JSON document of a result: plain numbers."""
+    """JSON-ready values of a result."""
     content: dict[str, Any]
     first = _first(result)
     settings: Mapping[str, Any] = first.settings
@@ -111,26 +111,26 @@ def _steps(run: Trajectory) -> dict[str, int | None]:
 
 
 def _final(run: Trajectory) -> dict[str, float]:
-    """Scalar parts of the state and observables at the end."""
+    """Final values of the scalars and observables."""
     series = run.scalars | dict(run.observables)
     return {name: float(values[-1]) for name, values in series.items()}
 
 
 def _seed(run: Trajectory) -> dict[str, Any]:
-    """The result of one seed of a full problem."""
+    """JSON-ready values of one seed of a full problem."""
     named = {"seed": run.settings["seed"]} if "seed" in run.settings else {}
     return named | {"outcome": str(run.outcome), "events": _times(run), "final": _final(run)}
 
 
 def _first(result: Result) -> Trajectory:
-    """The run that stands for a result: the reduced one of a comparison, the flow of an overlay."""
+    """Representative run: the reduced one of a comparison, the flow of an overlay."""
     if isinstance(result, Comparison):
         return result.reduced
     return result.first if isinstance(result, Overlay) else result
 
 
 def pictures(result: Result) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """File names of the pictures of a result, and what draws them and returns their axes."""
+    """File names of the pictures of a result, and functions that return their axes."""
     from dynamics import plotting
 
     first = _first(result)
@@ -159,7 +159,7 @@ def pictures(result: Result) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def table(system: System, result: Result) -> str:
-    """Parameters, events, deviations and outcome of a result as lines of text."""
+    """Lines of text: parameters, events, deviations and outcome of a result."""
     first = _first(result)
     law = {n: entry for n, entry in first.parameters.items() if entry not in (None, (), [])}
     held = result.shared if isinstance(result, Overlay) else first.settings
@@ -206,7 +206,7 @@ def table(system: System, result: Result) -> str:
 
 
 def _largest(numbers: Mapping[str, float]) -> dict[str, float]:
-    """Numbers by name; of many the largest, in their order."""
+    """The largest numbers of a mapping, in their order; all of them if few."""
     if len(numbers) <= MOST_ROWS:
         return dict(numbers)
     largest = sorted(numbers, key=lambda name: -abs(numbers[name]))[:MOST_SHOWN]
@@ -214,7 +214,7 @@ def _largest(numbers: Mapping[str, float]) -> dict[str, float]:
 
 
 def _event_lines(system: System, runs: Sequence[Trajectory]) -> list[str]:
-    """The times of every event in all runs, and those that no longer hold at the end."""
+    """Lines with the times of every event in all runs, and remarks on conditions that lapsed."""
     if not runs[0].events:
         return ["no events"]
     lines = [f"{'event':<20}{''.join(f'time, {run.view}'.ljust(28) for run in runs)}step"]
@@ -236,18 +236,18 @@ def _event_lines(system: System, runs: Sequence[Trajectory]) -> list[str]:
 
 
 def _lapsed(system: System, run: Trajectory, name: str) -> bool:
-    """Whether a condition that was met is known not to hold at the end of a run."""
+    """Whether a condition that was met is known to fail at the end of a run."""
     rules = {rule.name: rule for rule in getattr(system.ReducedPopulation, "events", ())}
     rule, final = rules.get(name), _final(run)
     if not run.events[name] or rule is None:
         return False
-    if name in SAMPLED and name in final:  # the share of the rows that meet the condition
+    if name in SAMPLED and name in final:  # share of the rows that meet the condition
         return final[name] < 1.0
     known = {n: v for n, v in (dict(run.parameters) | final).items() if isinstance(v, (int, float))}
-    if not rule.latex:  # of a model file: its text
+    if not rule.latex:  # a rule of a model file has only its text
         try:
             rule = event_rule(name, rule.meaning, list(known))
-        except ModelError:  # it speaks of rates
+        except ModelError:  # the condition contains rates
             return False
     if not isinstance(rule, Crossing):
         return False
@@ -257,7 +257,7 @@ def _lapsed(system: System, run: Trajectory, name: str) -> bool:
 
 
 def _notes(system: System, happened: Container[str]) -> list[str]:
-    """A footnote for every event that happened and whose time misleads, as its rule has it."""
+    """Footnotes of the reached events whose rules have a note."""
     rules = getattr(system.ReducedPopulation, "events", ())
     notes = [f"{rule.name}: {rule.note}" for rule in rules if rule.note and rule.name in happened]
     lines = [textwrap.wrap(note, NOTE, subsequent_indent="  ") for note in notes]
@@ -265,14 +265,14 @@ def _notes(system: System, happened: Container[str]) -> list[str]:
 
 
 def _entry(entry: Any) -> str:
-    """A parameter: a number, a word, or several of them."""
+    """Text of a parameter: a number, a word, or a list."""
     if isinstance(entry, (list, tuple)):
         return f"({', '.join(map(_entry, entry))})"
     return entry if isinstance(entry, str) else f"{entry:.6g}"
 
 
 def _sampled(run: Trajectory) -> str:
-    """One line on a run on samples: association, errors, cosine at the end."""
+    """Line on a run on samples: final association, errors, cosine."""
     end = _final(run)
     line = (
         f"{'seed ' + str(run.settings['seed']):<20}"
@@ -290,13 +290,13 @@ def _sampled(run: Trajectory) -> str:
 
 
 def departs(result: Any) -> bool:
-    """Whether a result compares runs on samples, and scalars that they report themselves."""
+    """Whether a result compares runs on samples that report the scalars themselves."""
     sampled = isinstance(result, Comparison) and "samples" in result.full.settings
     return sampled and bool(result.relative_deviations)
 
 
 def _departures(system: System, result: Comparison) -> list[str]:
-    """A line for every state: when it leaves by each share, and where it ends."""
+    """A line for every state: times of its departures, and final deviation."""
     times = [result.departures(share) for share in DEPARTURE_SHARES]
     heads = "".join(f"{f'{100 * share:g} %':<26}" for share in DEPARTURE_SHARES)
     lines = ["", f"{'away for good by':<20}{heads}at the end (of the reduced value)"]
@@ -313,7 +313,7 @@ def _departures(system: System, result: Comparison) -> list[str]:
 
 
 def _departure(times: FloatArray) -> str:
-    """Departures of all seeds in words."""
+    """Range of the departure times of all seeds as text."""
     left = times[np.isfinite(times)]
     if not left.size:
         return "not to the end"
@@ -326,7 +326,7 @@ def _range(values: FloatArray) -> str:
 
 
 def _distances(result: Overlay) -> list[str]:
-    """Largest distance of every run from the flow, and the order in eta."""
+    """Largest distance of every run from the flow, and its power of eta."""
     names = list(result.deviations)
     wide = {name: max(12, len(name) + 4) for name in names}
     heads = "".join(f"{'|' + name + '|':<{wide[name]}}" for name in names)
@@ -339,7 +339,7 @@ def _distances(result: Overlay) -> list[str]:
 
 
 def _by_rule(result: Overlay) -> list[str]:
-    """Steps of events, the end, and the outcome of every run of an overlay, a column each."""
+    """Table of an overlay, one column a run: steps of events, final values, outcome."""
     labels, runs = result.labels, result.runs
     names, ends = result.first.presentation.plot.overlaid, [_final(run) for run in runs]
     rows = {"event": list(labels)}
@@ -365,10 +365,10 @@ def _time(event: Event) -> str:
 
 @dataclass(frozen=True)
 class Beside:
-    """A run under a contrast, beside the reduced run of a comparison.
+    """Reduced run at the contrasting parameters, to compare with the reduced run of a comparison.
 
-    `first`, `run`: the reduced run of the comparison, and that under the contrast; `remark`: what
-    distinguishes the two laws.
+    `first`, `run`: reduced run of the comparison, and run at the contrast; `remark`: difference of
+    the two laws.
     """
 
     contrast: Contrast
@@ -377,13 +377,13 @@ class Beside:
     remark: str
 
     def document(self) -> dict[str, Any]:
-        """Parameters that differ, events and end of the run, and the remark, as plain values."""
+        """JSON-ready values: differing parameters, events and end of the run, and the remark."""
         whole = document(self.run)
         parts = {name: whole[name] for name in ("events", "reasons", "final", "outcome")}
         return {"parameters": dict(self.contrast.parameters), **parts, "remark": self.remark}
 
     def lines(self) -> list[str]:
-        """Lines of text: each event that the two runs do not share, and the end."""
+        """Lines of text: events that differ between the two runs, and final values."""
         end = document(self.run)["final"]
         lines = ["", f"{'beside it':<20}{self._label(self.run)}, reduced"]
         for name, event in self.run.events.items():
@@ -394,7 +394,7 @@ class Beside:
         return [*lines, f"{'at the end':<20}{numbers}", f"{'criterion':<20}{self.remark}", ""]
 
     def pictures(self) -> Iterator[tuple[str, Callable[[], Any]]]:
-        """File name of both runs laid over each other, and what draws them."""
+        """File name of an overlay of both runs, and function that draws it."""
         from dynamics import plotting
 
         runs = {self._label(run): run for run in (self.first, self.run)}
@@ -414,10 +414,10 @@ def lay_beside(
     options: Mapping[str, Any],
     train: Callable[[Any], Trajectory],
 ) -> Beside:
-    """Train the reduced problem under a contrast.
+    """Train the reduced problem at the parameters of a contrast.
 
-    `first`: the reduced run of the comparison; `options`: of the reduced problem, as of
-    `System.problem`; `train`: Problem -> its run, like that of the comparison.
+    `first`: reduced run of the comparison; `options`: of the reduced problem, as for
+    `System.problem`; `train`: function Problem -> run, with the settings of the comparison.
     """
     parameters = system.Parameters(**first.parameters)
     other = dataclasses.replace(parameters, **contrast.parameters)

@@ -1,4 +1,4 @@
-"""``attdyn sweep`` and ``attdyn status``: a grid of runs, and how far it is."""
+"""``attdyn sweep`` and ``attdyn status``: a grid of runs, and its progress."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ ENTRIES = {
     "seed": "random seed of {}",
 }
 FEW_REASONS = 5
-"""Reasons that are printed; --json has all."""
+"""Most reasons of invalid points that are printed; --json has all."""
 
 
 def add_flags(parser: Parser) -> None:
-    """Add the flags beside the parameters; every number may be an axis or a formula."""
+    """Add the flags other than parameters; every number may be an axis or a formula."""
     system = parser.system
     if parser.command == "status":
         return
@@ -84,14 +84,14 @@ def add_flags(parser: Parser) -> None:
 
 
 def execute(request: CommandRequest) -> int:
-    """Run a command; returns the exit code."""
+    """Run a command; return the exit code."""
     return _status(request) if request.command == "status" else _sweep(request)
 
 
 def _sweep(request: CommandRequest) -> int:
-    """Sweep and print; the exit code is 1 if store or scheduler is lost, 2 if no point is run.
+    """Sweep and print; exit code 1 if the store or scheduler is lost, 2 if all points are invalid.
 
-    A store of no point that this request has made is removed: all there is to know is printed.
+    A new store without valid points is removed.
     """
     from dynamics.sweep import sweep
     from dynamics.sweep.cluster import SchedulerGone
@@ -114,7 +114,7 @@ def _sweep(request: CommandRequest) -> int:
     if nothing and made:
         document["store"] = None
         shutil.rmtree(made[0], ignore_errors=True)
-        with suppress(OSError):  # another process may use a folder
+        with suppress(OSError):  # another process may have written to a folder
             for folder in made[1:]:
                 folder.rmdir()
     print_result(options, document, _text(document))
@@ -125,7 +125,7 @@ def _sweep(request: CommandRequest) -> int:
 
 
 def _entries(request: CommandRequest) -> dict[str, Any]:
-    """The entries of the grid, by name."""
+    """Entries of the grid: name -> value."""
     system, options = request.system, request.flags
     parameters = [parameter.name for parameter in dataclasses.fields(system.Parameters)]
     allowed = {*parameters, *ENTRIES, *OPTIONS, *system.empirical_options}
@@ -143,7 +143,7 @@ def _entries(request: CommandRequest) -> dict[str, Any]:
 
 
 def _document(result: Sweep, out: str) -> dict[str, Any]:
-    """The sweep as plain values."""
+    """JSON-ready values of a sweep."""
     grid = result.plan.grid
     reasons: dict[str, list[dict[str, Any]]] = {}
     for index, why in result.reasons.items():
@@ -159,7 +159,7 @@ def _document(result: Sweep, out: str) -> dict[str, Any]:
 
 
 def _text(document: Mapping[str, Any]) -> str:
-    """The document of a sweep as lines of text."""
+    """Lines of text of a sweep's document."""
     request = document["request"]
     lines = [f"{request['system']}: {document['points']} points"]
     for name, values in request["axes"].items():
@@ -182,7 +182,7 @@ def _text(document: Mapping[str, Any]) -> str:
 
 
 def _status(request: CommandRequest) -> int:
-    """Say how far a sweep is; the exit code is 1 if something is damaged."""
+    """Print the progress of a sweep; exit code 1 if blocks are damaged."""
     from dynamics.sweep import status
 
     state = status(request.path)

@@ -1,4 +1,4 @@
-"""``attdyn run`` and ``attdyn compare``: training, written with its pictures, whole or not."""
+"""``attdyn run`` and ``attdyn compare``: training, written atomically with its pictures."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SAMPLING_HELP = {"samples": "number N of samples, of {}", "seed": "random seed o
 
 
 def add_flags(parser: Parser) -> None:
-    """Add the flags beside the parameters."""
+    """Add the flags other than parameters."""
     command, system = parser.command, parser.system
     default_run = system.default_runs[command]
     parser.epilog = arguments.default_text(default_run, system.default_runs["empirical"])
@@ -57,7 +57,7 @@ def add_flags(parser: Parser) -> None:
         words |= REDUCED
     numbers = {
         "steps": f"number of steps of gradient descent (default {default_run.steps})",
-        "record": "keep the state every so many steps, or at logarithmic ones: log (default)",
+        "record": "interval of records in steps, or logarithmic spacing: log (default)",
         "time": "gradient flow to this time (eta * steps), instead of steps"
         if flow
         else "no flow here",
@@ -97,7 +97,7 @@ def add_flags(parser: Parser) -> None:
 
 
 def execute(request: CommandRequest) -> int:
-    """Run, write, print; returns the exit code."""
+    """Run, write, print; return the exit code."""
     flags, system = request.flags, request.system
     full = flags.get("full", "population" if request.command == "compare" else None)
     if full not in (None, *FULL):
@@ -116,7 +116,7 @@ def execute(request: CommandRequest) -> int:
     if table := files.table_path(flags):
         _outside(table, out, "csv")
     seeds = _seeds(request, full)
-    # A reduced run of its own for each seed, where starts or few samples are drawn for both.
+    # One reduced run for each seed if the seed also draws its start or samples.
     reduced_seeds = seeds if "seed" in system.sampling_options else [{}]
     checkpoint = CommandCheckpoint()
     if not isinstance(settings.get("rule"), list):
@@ -125,7 +125,7 @@ def execute(request: CommandRequest) -> int:
         files.print_result({}, {}, toml_text(entries))
         return 0
     options = ({"samples": default.samples} if full == "empirical" else {}) | dict(flags)
-    # Made before a checkpoint is touched: a request that is refused leaves it where it is.
+    # Constructed before the checkpoint is used, so that a refused request does not change it.
     fulls = [system.problem(parameters, full, options | seed) for seed in seeds]
     alone = request.command == "run"
     reduced = [system.problem(parameters, None, options | s) for s in reduced_seeds if not alone]
@@ -144,9 +144,9 @@ def execute(request: CommandRequest) -> int:
 
 
 def parameters_of(request: CommandRequest, default: DefaultRun) -> Any:
-    """The system's ``Parameters``: those of the showcase, with the flags of the request.
+    """The system's ``Parameters``: default run parameters, overridden by the flags.
 
-    Raises InvalidRequest if a value is not valid, or one of the showcase does not fit the flags.
+    Raises InvalidRequest if a value is invalid, or a default conflicts with the flags.
     """
     showcase = default.beside(request.entries)
     try:
@@ -159,14 +159,14 @@ def parameters_of(request: CommandRequest, default: DefaultRun) -> Any:
 
 
 def _showcase_remark(request: CommandRequest, default: DefaultRun) -> str:
-    """One sentence on the parameters that the showcase sets; empty where it sets none."""
+    """Sentence on the parameters set by the default run; empty if there are none."""
     showcase = default.beside(request.entries)
     said = [default.remarks[name] for name in showcase if name in default.remarks]
     return "; ".join([f"{flag_text(showcase)}, where no flag is given", *said]) if showcase else ""
 
 
 def _check_meaning(request: CommandRequest, full: str | None) -> None:
-    """Refuse a flag that would change nothing."""
+    """Refuse a flag without effect."""
     flags, system, empirical = request.flags, request.system, full == "empirical"
     reduced = request.command == "compare" or not full
     sampled = reduced and flags.get("expectation") == "sampled"
@@ -192,8 +192,8 @@ def _check_meaning(request: CommandRequest, full: str | None) -> None:
 def _settings(request: CommandRequest, default: DefaultRun) -> dict[str, Any]:
     """Checked settings of the driver: ``eta``, ``steps`` and ``record``, or those of a flow.
 
-    A flow has ``time`` and ``rtol``, and ``eta``, a list, if gradient descent is laid over it; of
-    several rules ``rule`` and ``eta`` are lists.
+    A flow has ``time`` and ``rtol``, and a list ``eta`` to compare gradient descent with it. With
+    several rules, ``rule`` and ``eta`` are lists.
     """
     flags = request.flags
     if "time" not in flags:
@@ -224,7 +224,7 @@ def _settings(request: CommandRequest, default: DefaultRun) -> dict[str, Any]:
 
 
 def _seeds(request: CommandRequest, full: str | None) -> list[dict[str, int]]:
-    """Options of each full problem: seeds of the empirical one, nothing of another."""
+    """Options of each full problem: seeds of the empirical one, else one empty mapping."""
     if full != "empirical":
         return [{}]
     default = _default_seeds(request.system) if request.command == "compare" else 1
@@ -234,14 +234,14 @@ def _seeds(request: CommandRequest, full: str | None) -> list[dict[str, int]]:
 
 
 def _default_seeds(system: System) -> int:
-    """Seeds of a comparison: one, where each has a reduced run of its own."""
+    """Default number of seeds of a comparison; 1 if each has its own reduced run."""
     return 1 if "seed" in system.sampling_options else 3
 
 
 def _trained(
     problem: Any, settings: Mapping[str, Any], checkpoint: Checkpoint | None = None
 ) -> Any:
-    """Train one problem; stderr says where a reduced run leaves its invariant space."""
+    """Train one problem; stderr reports if a reduced run leaves its invariant space."""
     from dynamics.analysis.overlay import overlay
     from dynamics.training.descent import descend
     from dynamics.training.flow import flow
@@ -256,15 +256,15 @@ def _trained(
 def _compared(
     reduced: list[Any], fulls: list[Any], settings: Mapping[str, Any], file: Checkpoint | None
 ) -> tuple[Comparison, bool]:
-    """Reduced and full problems, trained, and whether the reduction is wrong.
+    """Comparison of trained problems, and whether the reduction is wrong.
 
-    Stderr explains a deviation beyond rounding.
+    A deviation beyond rounding is explained on stderr.
     """
     from dynamics.analysis.comparison import compare
 
     how = settings if "time" in settings else {**settings, "checkpoint": file}
     with warnings.catch_warnings():
-        # Explained below, beside the deviation.
+        # Explained below, with the deviation.
         warnings.filterwarnings("ignore", "the reduction does not hold", TrainingWarning)
         result = compare(reduced, fulls, **how)
     if held := result.full.settings.get("held"):
@@ -286,7 +286,7 @@ def _compared(
 def _entries(
     request: CommandRequest, full: str | None, parameters: Any, settings: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The request as flags and their values, without defaults that follow from other parameters."""
+    """The request as flags and values, without defaults derived from other parameters."""
     flags, system = request.flags, request.system
     fields = dataclasses.fields(parameters)
     entries = {f.name: getattr(parameters, f.name) for f in fields if f.default not in (None, ())}
@@ -313,13 +313,13 @@ def _deliver(
     showcase: str,
     beside: Beside | None = None,
 ) -> int:
-    """Write result, summary and pictures; print; choose the exit code.
+    """Write result, summary and pictures; print; return the exit code.
 
-    ``plain`` is the request as plain values, ``showcase`` a sentence on what no flag set. What
-    cannot be written is written elsewhere, and printed in any case.
+    ``plain`` is the request as plain values, ``showcase`` a sentence on default parameters. If the
+    folder cannot be written, the numbers go to a temporary folder, and are printed.
     """
     document, lines = report.document(result), [report.table(request.system, result)]
-    # An interrupted run ends soon; its pictures are drawn when it has gone on to its end.
+    # An interrupted run draws no pictures; the resumed run will.
     pictures = iter(()) if result.interrupted else report.pictures(result)
     if showcase:
         document |= {"showcase": showcase}
@@ -362,25 +362,24 @@ def _deliver(
 
 @dataclass(frozen=True)
 class CommandCheckpoint:
-    """The checkpoint of a command, ``.NAME.checkpoint`` for ``--out NAME``; none of a flow.
+    """Checkpoint of a command, ``.NAME.checkpoint`` for ``--out NAME``; None for a flow.
 
-    It is removed when the result is written, and stays if the run was interrupted or killed, for
-    the same command with ``--resume``.
+    It is removed when the result is written, and kept after an interruption or kill for
+    ``--resume``.
 
-    `file`: what the driver is given; `parts`: the files there are: itself, or one for each run of a
-    comparison.
+    `file`: checkpoint for the driver; `parts`: its files, one for each run of a comparison.
     """
 
     file: Checkpoint | None = None
     parts: tuple[Checkpoint, ...] = ()
 
     def exists(self) -> bool:
-        """Whether there is anything to go on from."""
+        """Whether a file to resume from exists."""
         return any(part.exists() for part in self.parts)
 
     @contextmanager
     def in_use(self, resumed: bool) -> Iterator[None]:
-        """Surround a run and the writing of its result; a run that is not resumed starts anew."""
+        """Context of a run and the writing of its result; drop an old file unless `resumed`."""
         if self.exists() and not resumed:
             remark = "checkpoint of an earlier run is dropped: without --resume a run starts anew"
             print(f"attdyn: the {remark}", file=sys.stderr)
@@ -392,7 +391,7 @@ class CommandCheckpoint:
             raise
 
     def close(self, interrupted: bool) -> None:
-        """Remove the files, or say how to go on if the run was interrupted."""
+        """Remove the files, or print how to resume an interrupted run."""
         if not interrupted:
             for part in self.parts:
                 part.discard()
@@ -402,7 +401,7 @@ class CommandCheckpoint:
 
 
 def _outside(path: Path, out: Path, flag: str) -> None:
-    """Refuse a file in the folder of the result, which is replaced as a whole."""
+    """Refuse a file inside the folder of the result, which is replaced as a whole."""
     if path.resolve().is_relative_to(out.resolve()):
         raise InvalidRequest(
             f"{flag}={str(path)!r} is inside the result; {flag} can be a file outside of it"
@@ -412,10 +411,10 @@ def _outside(path: Path, out: Path, flag: str) -> None:
 def command_checkpoint(
     request: CommandRequest, out: Path, fulls: int = 1, reduced: int = 1
 ) -> CommandCheckpoint:
-    """The checkpoint of a request, checked before anything is compiled.
+    """Checkpoint of a request, checked before anything is compiled.
 
-    `out`: folder of the result; `fulls`, `reduced`: full and reduced runs of a comparison. Raises
-    InvalidRequest if there is nothing to resume, or the file cannot be used.
+    `out`: folder of the result; `fulls`, `reduced`: numbers of full and reduced runs of a
+    comparison. Raises InvalidRequest if there is nothing to resume, or the file cannot be used.
     """
     from dynamics.analysis.comparison import parts
     from dynamics.training.checkpoint import Checkpoint

@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from dynamics.verdicts.findings import Verdict
 
 PAGE = "verdicts"
-"""Name of the files of a report."""
+"""Stem of the files of a report."""
 WIDTH = 110
 CLAIM = 30
-"""Columns of the name of a claim."""
+"""Width of the column of claims, in characters."""
 WORD = 30
-"""Columns of a verdict."""
+"""Width of the column of verdicts, in characters."""
 
 
 def add_flags(parser: Parser) -> None:
-    """Add the flags beside the parameters."""
+    """Add the flags other than parameters."""
     parser.add_flags({"claims": "as Lemma 4.1,Theorem 4.1 (default all)"}, metavar="LIST")
     parser.add_switches({"thorough": "try more sizes and seeds, which takes longer"})
     parser.add_flags({"report": "folder for a page to read, HTML and Markdown"}, metavar="DIR")
@@ -40,7 +40,7 @@ def add_flags(parser: Parser) -> None:
 
 
 def execute(request: CommandRequest) -> int:
-    """Check, print every verdict as it comes, write evidence; returns the exit code."""
+    """Check, print each verdict at once, write evidence; return the exit code."""
     from dynamics.results import storage
     from dynamics.verdicts.verify import sources, verdicts
 
@@ -88,8 +88,8 @@ def execute(request: CommandRequest) -> int:
 def separated(text: str, names: list[str]) -> list[str]:
     """Split a list at the commas that are not part of a name.
 
-    `names`: those that there are, in any case of their letters. Returns list of str: from left to
-    right the longest of these names; what is none, up to the next comma.
+    `names`: known names, case-insensitive. Returns list of str: from left to right the longest
+    matching names; other text is split at the next comma.
     """
     flat, known = (re.sub(r"\s*,\s*", ",", "\n".join(words)).strip() for words in ([text], names))
     longest_first = sorted(map(re.escape, known.split("\n")), key=len, reverse=True)
@@ -98,7 +98,7 @@ def separated(text: str, names: list[str]) -> list[str]:
 
 
 def _collect(checked: Iterator[Verdict], quiet: bool) -> tuple[list[Verdict], bool]:
-    """The verdicts, printed as they come, and whether an interruption cut them short."""
+    """Print verdicts as they come; return them, and whether an interruption ended the checks."""
     done: list[Verdict] = []
     with interruption() as interrupted:
         try:
@@ -114,7 +114,7 @@ def _collect(checked: Iterator[Verdict], quiet: bool) -> tuple[list[Verdict], bo
 
 
 def _pictures(done: list[Verdict]) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """File names of the evidence of verdicts, and what draws it and returns axes."""
+    """File names of the evidence of verdicts, and functions that return axes."""
     from dynamics import plotting
 
     for verdict in done:
@@ -125,7 +125,7 @@ def _pictures(done: list[Verdict]) -> Iterator[tuple[str, Callable[[], Any]]]:
 def _report(
     request: CommandRequest, done: list[Verdict]
 ) -> tuple[dict[str, str], dict[str, Callable[[Path], str]]]:
-    """The page on the verdicts: file name -> Markdown, and file name -> what makes the HTML."""
+    """Report on the verdicts: file name -> Markdown, and file name -> function for the HTML."""
     from dynamics.results.hypertext import html
     from dynamics.verdicts.verdict_report import markdown
 
@@ -140,12 +140,12 @@ def _report(
 
 
 def _file_name(verdict: Verdict) -> str:
-    """Of the picture of the evidence."""
+    """File name of the picture of a verdict's evidence."""
     return re.sub(r"\W+", "_", verdict.claim.source.lower()) + ".png"
 
 
 def _row(verdict: Verdict) -> str:
-    """A verdict as a line, with its reason and what is measured of the literal words under it."""
+    """Line of a verdict, followed by its reason and the verdict on the literal wording."""
     document: dict[str, Any] = verdict.document()
     lines = [_line(document["claim"], verdict.word, document, str(verdict.evidence["quantity"]))]
     lines += _indented(str(verdict.evidence["reason"]))
@@ -157,7 +157,7 @@ def _row(verdict: Verdict) -> str:
 
 
 def _line(name: str, word: str, numbers: Mapping[str, Any], quantity: str) -> str:
-    """A verdict as a line; words that are too long for their column push the rest on."""
+    """Line of a verdict; long words shift the remaining columns."""
     return (
         f"{name:<{CLAIM}}{word:<{WORD - 2}}  {numbers['measured']:>12.4g}"
         f"{numbers['bound']:>12.4g}  {quantity}"

@@ -1,11 +1,9 @@
-"""Pages to explore a system: one file of HTML that trains it, without server or network.
+"""Interactive pages: one HTML file that trains a system in a browser, without server or network.
 
-Models are lists of instructions that the page interprets (`own_model`, `assets/lists.js`): no
-gradient is written twice. The integrator of the flow and the loop of gradient descent are printed
-as JavaScript (`javascript`, `driver`). `page_model` defines what a page needs of a system;
-`own_model` makes it of a model, `papers` and `shallow_vit` of the systems of papers; `description`
-has the words, and `page` puts everything into one file. What is written in JavaScript by hand is in
-``assets``.
+Models are lists of instructions that the page interprets (`own_model`, `assets/lists.js`), so no
+gradient is written twice. `page_model` defines the data of a page; `own_model` computes them from a
+model, `papers` and `shallow_vit` for the systems of papers; `description` adds texts; `page`
+combines all into one file. JavaScript written by hand is in ``assets``.
 """
 
 from __future__ import annotations
@@ -29,14 +27,14 @@ PAGES = {
     "masked_image_modeling": "papers",
     "shallow_vit": "shallow_vit",
 }
-"""Module that makes the page of a system of a paper."""
+"""Name of a paper's system -> module that makes its page."""
 
 
 def explorer_page(source: Any, parameters: Any = None) -> str:
-    """The page of a system, as text of HTML.
+    """HTML of the page of a system.
 
-    `source`: as for `dynamics.load_system`; `parameters`: first positions of the sliders; those of
-    ``attdyn compare`` by default. Raises InvalidRequest if there is no such system, or it has no
+    `source`: as for `dynamics.load_system`; `parameters`: initial positions of the sliders, by
+    default those of ``attdyn compare``. Raises InvalidRequest if the system is unknown, or has no
     page.
     """
     system = load_system(source)
@@ -47,7 +45,7 @@ def explorer_page(source: Any, parameters: Any = None) -> str:
 
 
 def write_page(source: Any, path: str | os.PathLike[str], parameters: Any = None) -> None:
-    """Write the page of a system into a file.
+    """Write the page of a system to a file.
 
     `source`, `parameters`: as for `explorer_page`.
     """
@@ -57,7 +55,7 @@ def write_page(source: Any, path: str | os.PathLike[str], parameters: Any = None
 
 
 def page_model_of(system: System, parameters: Any) -> PageModel:
-    """The model of a page, made by the module of the system."""
+    """The PageModel of a system, made by the module of the system."""
     module = "own_model" if system.model is not None else PAGES[system.name]
     maker = importlib.import_module(f"dynamics.explorer.{module}")
     model: PageModel = maker.page_model(system, parameters)

@@ -1,4 +1,4 @@
-"""Problems on the scalars of a declaration, as a page is made from them."""
+"""Problems on the scalars of a declared reduction, without its check, for pages."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from theory.closure.regime import PLAIN, Regime
 
 
 class Unheld:
-    """Makes a problem on the scalars of a declaration, which is not held against the entries.
+    """Mixin: problems on declared scalars without checking the declaration against the entries.
 
-    A page has many sizes, and holding takes seconds at each; ``attdyn run`` does it.
+    A page has many sizes, and a check takes seconds at each; ``attdyn run`` performs it.
     """
 
     definition: Definition
@@ -28,7 +28,7 @@ class Unheld:
     def realized(
         cls, parameters: Any, draws: tuple[Any, Any], regime: Regime = PLAIN
     ) -> tuple[Realization, Closure]:
-        """The model of the scalars at some parameters, and its closure."""
+        """The model of the scalars at given parameters, and its closure."""
         declaration, constants = cls.definition.declaration, dataclasses.asdict(parameters)
         assert declaration is not None
         with refusals():
@@ -39,15 +39,15 @@ class Unheld:
         return made, Closure(classes, space, None, (), names, 0.0, DECLARED, "", (), made.shapes)
 
     def _compiled_risk(self) -> None:
-        """Nothing: a page has lists of its own."""
+        """None: a page interprets lists instead of compiled code."""
 
     def matrices(self) -> dict[str, Any]:
-        """Trained arrays by class; none, since a declaration does not say where they are equal."""
+        """Trained arrays by class; empty, because a declaration does not identify equal entries."""
         return {}
 
 
 def unheld(system: System, **more: Any) -> System:
-    """A system whose declared reduction is not held against the entries; another one as it is.
+    """The system with an unchecked declared reduction; a system without a declaration is unchanged.
 
     `system`: of a model; `**more`: further attributes of its reduced problem.
     """

@@ -1,7 +1,7 @@
-"""The words of a page as JSON: constants, letters, panels, events, equations.
+"""Texts of a page as JSON: constants, symbols, panels, events, equations.
 
-Words, letters and limits come from `dynamics.description`, panels from the presentation of the
-problem; formulas are MathML.
+Meanings, symbols and limits come from `dynamics.description`, panels from the problem's
+presentation; formulas are MathML.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from dynamics.validation import InvalidRequest
 from theory.events import EventRule
 
 MOST_DERIVED = 8
-"""Scalars of a model of one's own whose recursion is written out."""
+"""Most scalars of a user's model whose recursion is derived for the page."""
 MOST_WRITTEN = 80_000
-"""Characters of a recursion that a page shows."""
+"""Most characters of a recursion on a page."""
 LEAST_TIME = 1e-2
-"""First time of the curves."""
+"""First time of the curves, in units of eta * steps."""
 
 
 def page_description(system: System, model: PageModel) -> dict[str, Any]:
-    """The words of a page, as plain values."""
+    """Texts of a page, as JSON-ready values."""
     problem, presentation = model.problem, model.problem.presentation
     description = system.describe(problem.parameters)
     symbols = {symbol.name: symbol for symbol in description.symbols}
@@ -66,7 +66,7 @@ def page_description(system: System, model: PageModel) -> dict[str, Any]:
 
 
 def summary(prose: str) -> str:
-    r"""The first paragraph of a text; what leads to a formula of its own line is left out.
+    r"""First paragraph of a text, without a sentence that leads to a displayed formula.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def summary(prose: str) -> str:
 
 
 def _equations(system: System, description: Description, problem: Problem) -> str:
-    """The derivation; the model alone where its recursion is long, or takes sympy minutes."""
+    """Derivation as HTML; only the model if the recursion is long or slow to derive."""
     if system.model is None or problem.layout.size <= MOST_DERIVED:
         text = fragment(system.derivation(problem.parameters).as_markdown(3))
         if len(text) <= MOST_WRITTEN:
@@ -90,7 +90,7 @@ def _equations(system: System, description: Description, problem: Problem) -> st
 
 
 def _command(system: System, model: PageModel) -> str:
-    """The command that trains the system, with the constants that the sliders do not determine."""
+    """Command that trains the system, with the constants not determined by sliders."""
     parameters, moved = model.problem.parameters, [slider.name for slider in model.sliders]
     showcase = system.default_runs["run"].parameters
     at_sliders = {name: getattr(parameters, name) for name in moved}
@@ -110,7 +110,7 @@ def _command(system: System, model: PageModel) -> str:
 
 
 def _flag(value: Any) -> str:
-    """A value as the command line takes it."""
+    """A value in the syntax of the command line."""
     if not isinstance(value, tuple):
         return f"{value:.17g}" if isinstance(value, float) else str(value)
     nested = any(isinstance(entry, tuple) for entry in value)
@@ -118,9 +118,9 @@ def _flag(value: Any) -> str:
 
 
 def _event(rule: EventRule, presentation: Presentation) -> dict[str, str]:
-    """An event: its name as pictures have it, its condition, and what it means."""
+    """An event: its name in plots, its condition, and its meaning."""
     plot = presentation.plot
-    # Formulas of a mark stand between dollar signs.
+    # Formulas in a mark are enclosed in dollar signs.
     parts = {**plot.asides, **plot.marks}.get(rule.name, "").split("$")
     words = [part if k % 2 else rf"\text{{{part}}}" for k, part in enumerate(parts) if part]
     return {
@@ -155,7 +155,7 @@ def _letter(
 
 
 def _panels(problem: Problem, observables: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Panels with the curves that the page has."""
+    """Panels, with the curves available on the page."""
     curves = {*problem.layout.names, *observables}
     return [
         {"names": names, "logarithmic": panel.logarithmic, "title": ", ".join(names)}

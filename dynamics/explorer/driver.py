@@ -1,9 +1,8 @@
-"""The script of a page's worker: loops and events of training around a model.
+"""Script of a page's web worker: training loops and events for a model.
 
-The loop of gradient descent and the integrator of the flow are `assets/loops.js`, those of
-`dynamics.loops.kernels` by hand. The rules of the events are printed from `theory.events`; what
-they mean on a path and on a run is in `assets/events.js`, beside `dynamics.training.flow_events`
-and `dynamics.training.events`.
+Gradient descent and the flow integrator are `assets/loops.js`, a translation of
+`dynamics.loops.kernels`. Event rules are printed from `theory.events`; `assets/events.js` evaluates
+them like `dynamics.training.flow_events` and `dynamics.training.events`.
 """
 
 from __future__ import annotations
@@ -23,20 +22,20 @@ SHAPES = {
     ExceedsRunMaximum: ("exceeds", "quantity", "bound"),
     RisesAgain: ("rises", "quantity", "relative"),
 }
-"""Rule -> its name in `assets/events.js`, and the fields that are printed."""
+"""Rule class -> its name in `assets/events.js`, and the fields that are printed."""
 
 
 @cache
 def constants() -> str:
-    """The constants of collocation as an object of JavaScript."""
+    """Constants of collocation as a JavaScript object."""
     fields = {name: values.tolist() for name, values in table()._asdict().items()}
     return f"const RADAU = {script(fields)};"
 
 
 def rules(events: Sequence[EventRule], order_names: Sequence[str], rates: Sequence[str]) -> str:
-    """The rules of events as a list of JavaScript.
+    """Event rules as a JavaScript list.
 
-    `order_names`, `rates`: order parameters, and those that are read off the gradient.
+    `order_names`: names of the order parameters; `rates`: those computed from the gradient.
     """
 
     def text(value: Any) -> str:
@@ -69,10 +68,9 @@ def rules(events: Sequence[EventRule], order_names: Sequence[str], rates: Sequen
 
 
 def worker_script(model: str, problem: object) -> str:
-    """The whole script of a worker.
+    """Complete script of a worker.
 
-    `model`: JavaScript that defines ``MODEL``; `problem`: a reduced problem of the system, for its
-    rules.
+    `model`: JavaScript that defines ``MODEL``; `problem`: reduced problem with the event rules.
     """
     events = rules(problem.events, problem.order_names, problem.rates)  # type: ignore[attr-defined]
     scripts = asset("loops.js"), asset("events.js"), asset("driver.js")

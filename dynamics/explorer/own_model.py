@@ -1,14 +1,12 @@
-"""A model of one's own in a browser: its programs as lists, and its data at some constants.
+"""Page of a user's model: its programs as instruction lists, and its data at some constants.
 
-The lists are those of `dynamics.models.engine.reduced_risk`, which an interpreter in the page runs
-(`own_programs`, `assets/lists.js`). Real constants move freely: they are inputs of the lists, and
-weights, samples, starts and fixed arrays are functions of them (`real_constants`). Another whole
-number or word is another program: the page has those near the first positions of the sliders, as
-many as its limits on bytes and trials allow. A law that can only be sampled is replaced by a few
-hundred samples.
-
-Where the constants have special values (equal probabilities, say) more may stay equal than at
-others; the page has the classes that hold at all of them.
+The lists are those of `dynamics.models.engine.reduced_risk`, run by an interpreter in the page
+(`own_programs`, `assets/lists.js`). Real constants vary continuously: they are inputs of the lists,
+and weights, samples, starts and fixed arrays are functions of them (`real_constants`). Each value
+of an integer or word constant needs its own program; the page has those near the initial positions
+of the sliders, as many as limits on bytes and attempts allow. A law that can only be sampled is
+replaced by a few hundred samples. The classes of equal entries are those valid at all real
+constants; special values (equal probabilities, say) may have fewer.
 """
 
 from __future__ import annotations
@@ -33,23 +31,23 @@ from dynamics.system import System
 from theory.program import OPERATIONS
 
 DIVIDES = re.compile(r"\s*(\w+)\s*%\s*(\w+)\s*<=\s*0\s*")
-"""Limit by which the second constant divides the first."""
+"""Pattern of a limit that the second constant divides the first."""
 
 
-@np.errstate(all="ignore")  # functions of the model are evaluated at values where some overflow
+@np.errstate(all="ignore")  # functions of the model may overflow at some values
 def page_model(system: System, parameters: Any) -> PageModel:
     """The model of the page.
 
-    `system`: of a model; `parameters`: first positions of the sliders. Raises InvalidRequest if the
-    model has too many scalars for a page, or computes something that has no program.
+    `system`: of a model; `parameters`: initial positions of the sliders. Raises InvalidRequest if
+    the model has too many scalars for a page, or an operation without a program.
     """
     center = center_of(unheld(system), parameters)
     return page_of(center, points_around(center))
 
 
 def page_of(center: Center, points: list[Point]) -> PageModel:
-    """The model of a page from its points."""
-    at_sliders = object.__new__(type(center.problem))  # a copy would be made anew, and compiled
+    """PageModel from the points of a page."""
+    at_sliders = object.__new__(type(center.problem))  # copying would compile again
     vars(at_sliders).update(vars(center.problem), parameters=center.parameters)
     names = center.problem.realization.constants
     return PageModel(

@@ -1,4 +1,4 @@
-"""The constants for which the page of a user's model has programs and data, and these."""
+"""Points of a page: values of integer and word constants, each with programs and data."""
 
 from __future__ import annotations
 
@@ -26,34 +26,34 @@ from theory.model import Model
 from theory.program import NoProgram
 
 MOST_TRIED = 12
-"""Other constants than those of the first positions for which the model is derived, at most."""
+"""Most values of the constants, other than the initial ones, for which the model is derived."""
 MOST_TERMS = 150_000
-"""Terms of the gradients for which it is, about."""
+"""Approximate limit on the terms of all gradients that are derived."""
 ENOUGH = 2
-"""Values of one constant that give other scalars or events, after which no more are tried."""
+"""Values of one constant with other scalars or events, after which no further values are tried."""
 BYTES = 110_000
 """Most bytes of encoded programs and data."""
 REACH = 4
-"""Steps of a whole constant to either side, at most."""
+"""Most steps of an integer constant to either side."""
 MOST_SAMPLES = 4_000
-"""Samples of a law that is larger than that at the first positions of the sliders, at most."""
+"""Most samples of a law, if more than at the initial positions of the sliders."""
 NUMBERS_OF_DRAWS = 12_000
-"""Numbers in all samples of a law that can only be sampled, at most."""
+"""Most numbers in all samples of a law that can only be sampled."""
 LEAST_DRAWS = 100
 MOVES = (0.83, 1.09)
 """Factors of real constants at which the classes of equal entries are compared."""
 SMALL = 0.1
-"""Value to which a real constant that is 0 is moved."""
+"""Replacement of a real constant that is 0, for that comparison."""
 GRID = (0.75, 1.25, 0.5, 1.5)
-"""Factors of a real constant of which a page holds some values."""
+"""Factors for the values of a real constant that has a choice of values on a page."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """Programs and data of a page at one choice of the constants that are not real.
+    """Programs and data of a page at one choice of the integer and word constants.
 
-    `at`: constant -> value; `law`: whether the risk is a sum over samples; `constants`: what rules
-    of events use beside the constants of the model.
+    `at`: constant -> value; `law`: whether the risk is a sum over samples; `constants`: further
+    constants of the event rules.
     """
 
     at: Mapping[str, Any]
@@ -93,7 +93,7 @@ class Center:
 
     @property
     def command(self) -> str:
-        """The command that writes a page."""
+        """Command that writes the page."""
         return f"attdyn explore {shlex.quote(self.system.reference)}"
 
     @cached_property
@@ -103,18 +103,18 @@ class Center:
 
     @property
     def remark(self) -> str:
-        """Text beside the sliders of a law that is sampled."""
+        """Remark on a law that is sampled; empty for other laws."""
         count, seed = self.draws
         text = f"the law is known by {count} draws (--samples {count} --seed {seed})"
         return text if count else ""
 
     @cached_property
     def observable_names(self) -> tuple[str, ...]:
-        """Risk, and what the model observes."""
+        """Names of the risk and the model's observables."""
         return ("risk", *self.problem.realization.observable_names)
 
     def matrices(self) -> Iterator[Mapping[str, Any]]:
-        """The trained arrays, as a page lists them."""
+        """JSON-ready descriptions of the trained arrays."""
         names = self.problem.closure.names
         for name, each in matrices_of(self.problem, self.read).items():
             shape, slices = each.shape, len(each.shape) > 2
@@ -131,10 +131,10 @@ class Center:
 
 
 def center_of(system: System, parameters: Any, still: Sequence[str] = (), **more: Any) -> Center:
-    """The reduced problem around which a page is made.
+    """The reduced problem at the initial positions of the sliders.
 
-    `still`: constants that do not move, beside those that are None or a truth value; `**more`:
-    further fields of `Center`. Raises InvalidRequest if it has more scalars than a page shows.
+    `still`: constants without a slider, in addition to None and Boolean ones; `**more`: further
+    fields of `Center`. Raises InvalidRequest if it has more scalars than a page shows.
     """
     draws = _draws(system, parameters)
     problem = reduced_problem(system, parameters, draws)
@@ -165,7 +165,7 @@ def center_of(system: System, parameters: Any, still: Sequence[str] = (), **more
 
 
 def _read_roles(system: System, problem: ModelProblem, draws: tuple[int, int]) -> tuple[str, ...]:
-    """Functions of the model that are read by symbols correctly, also at other constants."""
+    """Functions of the model that symbolic evaluation reproduces, also at other constants."""
     arguments, reals = problem.realization.model.arguments, problem.realization.reals
     read = tuple(role for role in ROLES if role not in readings(problem, draws).unread)
 
@@ -185,7 +185,7 @@ def _elsewhere(
     now = {name: getattr(parameters, name) for name in names}
     made = []
     for factor in MOVES if names else ():
-        for power in (1.0, -1.0, 0.25, -0.25):  # the first that the model allows
+        for power in (1.0, -1.0, 0.25, -0.25):  # use the first power that the model allows
             changes = {n: x * factor**power if x else SMALL * power for n, x in now.items()}
             try:
                 moved = dataclasses.replace(parameters, **changes)
@@ -197,7 +197,7 @@ def _elsewhere(
 
 
 def _draws(system: System, parameters: Any) -> tuple[int, int]:
-    """Draws of a law that can only be sampled; (0, 0) of another."""
+    """Size and seed of the draws of a law that can only be sampled; else (0, 0)."""
     if not system.sampling_options:
         return 0, 0
     one = system.ReducedPopulation(parameters, samples=LEAST_DRAWS)
@@ -209,9 +209,9 @@ def _draws(system: System, parameters: Any) -> tuple[int, int]:
 
 
 def reduced_problem(system: System, parameters: Any, draws: tuple[int, int]) -> ModelProblem:
-    """A problem on the scalars.
+    """The reduced problem at given parameters.
 
-    `draws`: of a law that can only be sampled; (0, 0) of another.
+    `draws`: size and seed for a law that can only be sampled; else (0, 0).
     """
     count, seed = draws
     options = {"samples": count, "seed": seed} if count else {}
@@ -220,7 +220,7 @@ def reduced_problem(system: System, parameters: Any, draws: tuple[int, int]) -> 
 
 
 def _key(problem: ModelProblem) -> tuple[Any, ...]:
-    """Classes of equal entries and samples of a problem, as a key."""
+    """Hashable key: classes of equal entries and samples of a problem."""
     closure = problem.closure
     groups = () if closure.sample_groups is None else closure.sample_groups.labels.tobytes()
     classes = closure.classes
@@ -228,7 +228,7 @@ def _key(problem: ModelProblem) -> tuple[Any, ...]:
 
 
 def _alike(problem: ModelProblem, other: ModelProblem) -> bool:
-    """Whether the same stays equal in two problems, and they move in one linear space."""
+    """Whether two problems have the same classes and the same linear space."""
     if _key(problem) != _key(other) or problem.coordinates != "linear":
         return _key(problem) == _key(other)
     one, two = problem.embedding.matrix, other.embedding.matrix
@@ -236,7 +236,7 @@ def _alike(problem: ModelProblem, other: ModelProblem) -> bool:
 
 
 def _refines(finer: ModelProblem, coarser: ModelProblem) -> bool:
-    """Whether what stays equal in one problem stays so in another."""
+    """Whether the classes of one problem refine those of another."""
     pairs = [(finer.closure.classes.labels, coarser.closure.classes.labels)]
     if finer.closure.sample_groups is not None and coarser.closure.sample_groups is not None:
         pairs.append((finer.closure.sample_groups.labels, coarser.closure.sample_groups.labels))
@@ -247,9 +247,9 @@ def _refines(finer: ModelProblem, coarser: ModelProblem) -> bool:
 
 
 def points_around(center: Center) -> list[Point]:
-    """The points of a page: the first positions of the sliders, then others, nearest first.
+    """Points of a page: the initial positions of the sliders, then others, nearest first.
 
-    Raises InvalidRequest if the model computes something that has no program.
+    Raises InvalidRequest if the model has an operation without a program.
     """
     points = [_point(center, center.problem)]
     short = bytes_of(points) > BYTES
@@ -285,14 +285,14 @@ def points_around(center: Center) -> list[Point]:
 
 
 def _without_tangents(point: Point) -> Point:
-    """The point without its list along a direction, which is the longest."""
+    """The point without its list of directional derivatives, which is the longest."""
     lists = point.lists
     short = dataclasses.replace(lists, programs=lists.programs[:3], by_row=lists.by_row[:3])
     return dataclasses.replace(point, lists=short)
 
 
 def bytes_of(points: Sequence[Point]) -> int:
-    """Of the tables of all points, encoded; what two of them share counts once."""
+    """Bytes of the encoded tables of all points; shared tables count once."""
     tables = Tables()
     for point in points:
         point.lists.documents(tables)
@@ -306,7 +306,7 @@ def bytes_of(points: Sequence[Point]) -> int:
 
 
 def _affordable(center: Center, constants: Mapping[str, Any]) -> bool:
-    """Whether a law has at most `MOST_SAMPLES`, or as many as at the center."""
+    """Whether a law has at most `MOST_SAMPLES` samples, or no more than at the center."""
     law = center.problem.realization.law
     if law is None:
         return True
@@ -314,12 +314,12 @@ def _affordable(center: Center, constants: Mapping[str, Any]) -> bool:
     try:
         samples = center.model.call("law", constants=constants)
         return len(list(itertools.islice(iter(samples), most + 1))) <= most
-    except Exception:  # the model refuses these constants in its own words when it is made
+    except Exception:  # constructing the model will raise its own message
         return True
 
 
 def _nearest(center: Center) -> Iterator[dict[str, Any]]:
-    """Changes of whole constants and words, the smallest first."""
+    """Changes of integer and word constants, smallest first."""
     moves = _moves(center)
     yield from ({name: value} for _, name, value in moves)
     pairs = [
@@ -331,7 +331,7 @@ def _nearest(center: Center) -> Iterator[dict[str, Any]]:
 
 
 def _moves(center: Center) -> list[tuple[int, str, Any]]:
-    """Distance, constant and value of every change of one constant, the smallest first."""
+    """Distance, constant and value of every change of a single constant, smallest first."""
     moves: list[tuple[int, str, Any]] = []
     for name, value in dataclasses.asdict(center.parameters).items():
         if name in center.still:
@@ -348,7 +348,7 @@ def _moves(center: Center) -> list[tuple[int, str, Any]]:
 
 
 def _matched(center: Center, problem: ModelProblem) -> Point | None:
-    """The point of another problem; None if it has other scalars, or other events."""
+    """The point of another problem; None if its scalars or events differ."""
 
     def reported(each: ModelProblem) -> tuple[Any, ...]:
         entries = map(int, each.closure.classes.first)

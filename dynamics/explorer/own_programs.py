@@ -1,4 +1,4 @@
-"""Programs of a reduced problem of a model in a page, and its trained arrays by class."""
+"""Programs of a reduced problem for a page, and its trained arrays by class."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from dynamics.models.engine.reduced_risk import ReducedRisk, order_parameters
 from theory.program import NoProgram, Program
 
 LONG = 250_000
-"""Terms of the lists of all samples, above which they are lists of one sample."""
+"""Most terms of lists over all samples; larger laws have lists of one sample."""
 LONGEST = 1_000_000
-"""Terms of all lists, above which there are none along a direction."""
+"""Most terms of all lists that include directional derivatives."""
 
 
 class Source(NamedTuple):
-    """Functions and data that lists are made of.
+    """Functions and data from which lists are made.
 
     `program`: the traced functions of a model; `names`: of the coordinates; `order`, `reported`:
-    order parameters, and what is reported of a state.
+    names of order parameters, and of reported quantities.
     """
 
     program: Traced
@@ -44,7 +44,7 @@ class Source(NamedTuple):
 
 
 def source_of(problem: ModelProblem) -> Source:
-    """Functions and data of a reduced problem for its lists."""
+    """Source of the lists of a reduced problem."""
     made, (data, embedding) = problem.realization, problem.payload
     reported = (("risk", ""), *(("observable", name) for name in made.observable_names))
     return Source(made.program, data, embedding, problem.scalars, problem.columns, reported)
@@ -52,13 +52,13 @@ def source_of(problem: ModelProblem) -> Source:
 
 @dataclass(frozen=True)
 class Lists:
-    """Programs of a page, and their inputs beside the state and a direction.
+    """Programs of a page, and their inputs other than the state and a direction.
 
-    `programs`: gradient, order parameters, observables, and the change of the gradient along a
-    direction, where there is room for it; `by_row`: which of their outputs depend on the row;
-    `given`: inputs: functions of the real constants; `rows`: further inputs, in rows: the numbers
-    of each sample, and 1 for its weight; or one row, the weights of all classes of samples;
-    `one_by_one`: whether there is a row for each sample.
+    `programs`: gradient, order parameters, observables, and if small enough the directional
+    derivative of the gradient; `by_row`: masks of outputs that depend on the row; `given`: inputs
+    that are functions of the real constants; `rows`: further inputs by row: the numbers of each
+    sample, and its weight; or one row with the weights of all classes of samples; `one_by_one`:
+    whether each sample has a row.
     """
 
     programs: tuple[Program, ...]
@@ -68,9 +68,9 @@ class Lists:
     one_by_one: bool
 
     def documents(self, tables: Tables) -> list[dict[str, int]]:
-        """The programs as plain values.
+        """The programs as JSON-ready values.
 
-        `tables`: gets their arrays.
+        `tables`: collects their arrays.
         """
         return [
             document(program, by_row, tables)
@@ -79,9 +79,9 @@ class Lists:
 
 
 def document(program: Program, by_row: NDArray[np.bool_], tables: Tables) -> dict[str, int]:
-    """A list as plain values.
+    """A program as JSON-ready values.
 
-    `by_row`: which of its outputs depend on the row; `tables`: gets its arrays.
+    `by_row`: mask of outputs that depend on the row; `tables`: collects the arrays.
     """
     counts, which = np.unique(program.count, return_inverse=True)
     arrays = {
@@ -97,7 +97,7 @@ def document(program: Program, by_row: NDArray[np.bool_], tables: Tables) -> dic
 
 
 def _steps(program: Program) -> NDArray[np.int64]:
-    """Indices of each result less those of the one before it: few distinct numbers."""
+    """Operand indices minus those of the preceding result, which compress well."""
     index, at = program.index.astype(np.int64), 0
     steps = index.copy()
     for _, first, last, length in program.instructions.tolist():
@@ -111,9 +111,9 @@ def _steps(program: Program) -> NDArray[np.int64]:
 class Matrix:
     """A trained array by its classes of equal entries.
 
-    `labels`, shape (rows, columns): -1 for an entry that never moves; `base`: values of the classes
-    where the coordinates are 0, shape (classes,); `along`, shape (classes, scalars): their
-    derivatives by the coordinates; `shape`: of the array, of which this may be a slice.
+    `labels`, shape (rows, columns): -1 for an entry that never moves; `base`, shape (classes,):
+    values of the classes at coordinates 0; `along`, shape (classes, scalars): derivatives with
+    respect to the coordinates; `shape`: of the whole array, of which this may be a slice.
     """
 
     labels: NDArray[np.int64]
@@ -126,15 +126,15 @@ class Matrix:
 def lists_of(source: Source, read: Readings, drawn: bool) -> Lists:
     """The programs of a reduced problem.
 
-    `read`: of its arrays; `drawn`: whether its law can only be sampled. Raises NoProgram if the
-    model computes something that has no program.
+    `read`: of its arrays; `drawn`: whether its law can only be sampled. Raises NoProgram for an
+    operation without a program.
     """
     whole = None if drawn else _lists(source, read, False)
     if whole is not None:
         terms = sum(program.index.size for program in whole.programs)
         if not source.program.has_law or terms <= LONG:
             return whole
-    with suppress(NoProgram):  # a sample may be an index, which no input can be
+    with suppress(NoProgram):  # fails if a sample is used as an index
         return _lists(source, read, True)
     return whole or _lists(source, read, False)
 
@@ -169,7 +169,7 @@ def _lists(source: Source, read: Readings, one_by_one: bool) -> Lists:
 
 
 def _depends(program: Program, first: int) -> NDArray[np.bool_]:
-    """Mask of the outputs that depend on an input from the given one on."""
+    """Mask of the outputs that depend on inputs from index `first` on."""
     moved = np.zeros(program.size, dtype=bool)
     moved[first : len(program.inputs)] = True
     for _, results, index, _ in program.rows():
@@ -178,9 +178,9 @@ def _depends(program: Program, first: int) -> NDArray[np.bool_]:
 
 
 def matrices_of(problem: ModelProblem, read: Readings) -> dict[str, Matrix]:
-    """The trained arrays of a problem by their classes; of three axes and more a slice.
+    """Trained arrays of a problem by their classes; a slice of arrays with three or more axes.
 
-    `read`: of the problem; the last input is the offset of its embedding.
+    `read`: of the problem; its last input is the offset of the embedding.
     """
     if isinstance(problem, Unheld):
         return problem.matrices()

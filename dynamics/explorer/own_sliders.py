@@ -1,4 +1,4 @@
-"""Sliders of a user's model: ends of its constants, and its limits as JavaScript."""
+"""Sliders of a user's model: ranges of its constants, and its limits as JavaScript."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from dynamics.models.engine.limits import SIGN, WORDS, Limit
 from dynamics.models.engine.real_constants import Reading
 
 FAR = 1e6
-"""Times its size, or 1: a constant that may go so far has no end."""
+"""A constant allowed at this multiple of its size (or of 1) counts as unbounded."""
 RANGE = 10.0
-"""Factor to either side of a constant without an end."""
+"""Range of the slider of an unbounded constant: this factor to either side."""
 DIGITS = 9
 
 
 def words_of(limit: Limit) -> list[str]:
-    """The words that a limit allows for its constant; none of a limit of numbers."""
+    """Words that a limit allows for its constant; empty for a numerical limit."""
     listed = WORDS.fullmatch(limit.text)
     return [word.strip() for word in listed[2].split(",")] if listed else []
 
@@ -28,10 +28,10 @@ def words_of(limit: Limit) -> list[str]:
 def real_slider(
     name: str, constants: Mapping[str, Any], limits: Sequence[Limit], weights: Reading, ends: str
 ) -> Slider:
-    """The slider of a real constant, between its exact ends.
+    """Slider of a real constant, over its exact range.
 
-    `constants`: values of all; `weights`: probabilities of the samples, which are not negative;
-    `ends`: what the reader should know of it.
+    `constants`: values of all constants; `weights`: probabilities of the samples, which must not
+    become negative; `ends`: remark on the range.
     """
     value = float(constants[name])
     reals = {other for other, v in constants.items() if isinstance(v, float)}
@@ -55,7 +55,7 @@ def real_slider(
 
 
 def _end(allowed: Callable[[float], bool], value: float, step: float) -> float | None:
-    """Where a constant ends in one direction; None if it does not."""
+    """End of the range of a constant in one direction; None if unbounded."""
     inside, outside = value, value + step
     while allowed(outside):
         inside, step = outside, 2 * step
@@ -69,9 +69,9 @@ def _end(allowed: Callable[[float], bool], value: float, step: float) -> float |
 
 
 def choice(name: str, values: Sequence[Any], ends: str) -> Slider:
-    """The slider over the values of a constant that a page holds.
+    """Slider over the values of a constant available on the page.
 
-    `values`: numbers or words; `ends`: why there are no others.
+    `values`: numbers or words; `ends`: why other values are missing.
     """
     if isinstance(values[0], str):
         return Slider(name, values=tuple(values), ends=ends)
@@ -80,7 +80,7 @@ def choice(name: str, values: Sequence[Any], ends: str) -> Slider:
 
 
 def printed_limits(limits: Sequence[Limit]) -> str:
-    """Limits as a list of JavaScript, each with its text and a function that says if it holds.
+    """Limits as a JavaScript list, each with its text and a function that tests it.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def _limit(limit: Limit) -> str:
 
 
 def _side(text: str, names: Sequence[str]) -> str:
-    """A side of a limit, which `dynamics.results.expression` has checked to be plain arithmetic."""
+    """A side of a limit as JavaScript; `dynamics.results.expression` has checked its arithmetic."""
     letters: dict[str, Any] = {name: sympy.Symbol(name, real=True) for name in names}
     letters |= {"ceil": sympy.ceiling, "abs": sympy.Abs, "min": sympy.Min, "max": sympy.Max}
     letters |= {f"log{k}": lambda x, k=k: sympy.log(x) / sympy.log(k) for k in (2, 10)}

@@ -1,9 +1,8 @@
-"""The HTML page of an explorer: one file with its style, its scripts and the model inlined.
+"""HTML page of an explorer: one file with style, scripts and model inlined.
 
-The scripts are plain JavaScript in ``assets/page``, one topic a file; `SCRIPTS` is their order.
-They share one scope of the page and need no build step. The script of the worker is inlined as
-text and started from there, because a page opened from a file may load no other file. The page
-carries a content security policy that forbids it to load or send anything.
+The scripts are plain JavaScript in ``assets/page``, in the order of `SCRIPTS`, with one scope and
+no build step. The worker's script is inlined as text, because a page opened from a file may not
+load other files. A content security policy forbids loading and sending data.
 """
 
 from __future__ import annotations
@@ -36,19 +35,18 @@ SCRIPTS = (
     "results",
     "page",
 )
-"""Names of the scripts, each after those that it uses as it is read."""
+"""Names of the scripts, each after the scripts it uses."""
 
 
 def page(description: Mapping[str, Any], worker: str) -> str:
-    """The page of a model.
+    """HTML of the page of a model.
 
-    `description`: what the page says of the model: ``name``, ``title``, ``source``, ``summary``,
+    `description`: JSON-ready values with the keys ``name``, ``title``, ``source``, ``summary``,
     ``version``, ``command``, ``constants``, ``presets``, ``states``, ``observables``, ``events``,
-    ``panels``, ``matrices``, ``plane``, ``derivation`` and ``run``, all of them plain values.
-    ``mathml`` of the letters is MathML, the derivation is HTML with formulas; both are escaped
-    already; `worker`: the script of the worker, which answers the requests ``check``, ``flow``,
-    ``descent``, ``plane`` and ``matrix``. Returns str: a whole HTML document. Raises ValueError if
-    a number of the description is infinite or not a number, which JSON has no word for.
+    ``panels``, ``matrices``, ``plane``, ``derivation`` and ``run``. ``mathml`` of the symbols is
+    MathML, the derivation is HTML; both are already escaped; `worker`: script of the worker, which
+    answers the requests ``check``, ``flow``, ``descent``, ``plane`` and ``matrix``. Raises
+    ValueError if a number of the description is infinite or NaN.
     """
     texts = {key: html.escape(str(description[key])) for key in ("title", "source", "summary")}
     scripts = "\n".join(asset(f"page/{name}.js") for name in SCRIPTS)
@@ -63,6 +61,6 @@ def page(description: Mapping[str, Any], worker: str) -> str:
 
 
 def _inlined(value: Any) -> str:
-    """A value as JSON that ends no element of HTML and begins no comment, whatever it says."""
+    """JSON of a value, escaped so that it cannot end an HTML element or begin a comment."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

@@ -1,4 +1,4 @@
-"""The model of a page: its script, its sliders, and the quantities that it reports."""
+"""Data of a page: its script, its sliders, and the quantities that it reports."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from dynamics.problem import Problem
 
 @dataclass(frozen=True)
 class Slider:
-    """The control of one constant.
+    """Slider of one constant.
 
-    `minimum`, `maximum`: ends of the slider; None for a choice of words; `open_minimum`: whether
-    the minimum itself is refused; `values`: the only values of it in the page; empty for all;
-    `logarithmic`: whether equal distances are equal factors; `ends`: why it ends where it does, if
-    the constant could go on; `divides`: constant that this one must divide; "" for none;
-    `divisors`: value of that constant -> values of this one that the page has.
+    `minimum`, `maximum`: range; None for a choice of words; `open_minimum`: whether the minimum
+    itself is excluded; `values`: available values, empty for all; `logarithmic`: whether the scale
+    is logarithmic; `ends`: why the range is smaller than that of the constant; `divides`: constant
+    that this one must divide, or ""; `divisors`: value of that constant -> available values of this
+    one.
     """
 
     name: str
@@ -33,13 +33,13 @@ class Slider:
 
 @dataclass(frozen=True)
 class PageModel:
-    """A system as its page has it.
+    """Data of the page of a system.
 
-    `script`: JavaScript that defines ``MODEL``; see `assets/driver.js`; `problem`: the reduced
-    problem where the sliders stand at first; `observables`: what the model in the page reports, in
-    its order; `matrices`: matrices by class: name, title, meaning, classes with their labels and
-    values; `draws`: of a law that can only be sampled; (0, 0) of another; `presets`: name -> values
-    of controls, of the constants and of the run; another control stands at its default.
+    `script`: JavaScript that defines ``MODEL``; see `assets/driver.js`; `problem`: reduced problem
+    at the initial positions of the sliders; `observables`: names of the reported quantities, in
+    order; `matrices`: matrices by class: name, title, meaning, classes with labels and values;
+    `draws`: size and seed for a law that can only be sampled, else (0, 0); `presets`: name ->
+    values of controls; other controls take their defaults.
     """
 
     script: str
@@ -52,5 +52,5 @@ class PageModel:
 
 
 def scalars(problem: Problem) -> tuple[str, ...]:
-    """Parts of the state that have curves: all of them, or none where some are arrays."""
+    """Names of the parts of the state with curves: all, or none if some are arrays."""
     return problem.layout.names if set(problem.layout.shapes) == {()} else ()

@@ -1,7 +1,7 @@
 """Pages of the papers whose model files declare their reduction.
 
-The page of such a system has the lists of its file in `dynamics.models`, at the constants that the
-parameters of the system stand for; title, letters, events and derivation are those of the system.
+The page uses the lists of the model file in `dynamics.models`, at the constants that correspond to
+the system's parameters. Title, symbols, events and derivation are those of the system.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from theory.events import EventRule
 from theory.papers.masked_image_modeling.notation import CONSTANTS
 
 MOST_CONFIGURATIONS = 2_000
-"""Configurations of a page, at most."""
+"""Most configurations of a page."""
 MOST_NUMBERS = 25_000
 """Most numbers in all programs of a page."""
 Changes = Iterator[dict[str, Any]]
@@ -38,14 +38,14 @@ Changes = Iterator[dict[str, Any]]
 
 @dataclass(frozen=True)
 class Paper:
-    """How a system of a paper is a model file.
+    """Correspondence between a paper's system and its model file.
 
-    `constants`: Parameters of the system -> constants of the file; `moving`: Parameters ->
-    constants that may have sliders; `order`: order parameter of the system -> what it is in those
-    of the file; `smaller`: Parameters -> changes to ones of fewer configurations, the nearest
-    first; `rest`: attributes of the parameters that rules of events use; `attributes`: further ones
-    of the reduced problem of the page; `presets`: name of a preset -> constants that differ from
-    those of ``attdyn run``.
+    `constants`: function Parameters -> constants of the file; `moving`: Parameters -> constants
+    that may have sliders; `order`: order parameter of the system -> expression in those of the
+    file; `smaller`: Parameters -> changes that reduce the number of configurations, nearest first;
+    `rest`: attributes of the parameters used by event rules; `attributes`: further attributes of
+    the page's reduced problem; `presets`: name -> constants that differ from those of ``attdyn
+    run``.
     """
 
     constants: Callable[[Any], dict[str, Any]]
@@ -57,12 +57,12 @@ class Paper:
     presets: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
 
 
-@np.errstate(all="ignore")  # functions of the model are evaluated at values where some overflow
+@np.errstate(all="ignore")  # functions of the model may overflow at some values
 def page_model(system: System, parameters: Any) -> PageModel:
     """The model of the page.
 
-    `parameters`: first positions of the sliders. Raises InvalidRequest where there are more
-    configurations than a page can have.
+    `parameters`: initial positions of the sliders. Raises InvalidRequest if there are too many
+    configurations for a page.
     """
     paper = PAPERS[system.name]
     events = tuple(_translated(rule, paper.order) for rule in system.ReducedPopulation.events)
@@ -95,7 +95,7 @@ def page_model(system: System, parameters: Any) -> PageModel:
 def _presets(
     system: System, paper: Paper, points: list[Point], first: dict[str, Any], sliders: Any
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Presets that the page holds, as positions of its sliders."""
+    """Presets available on the page, as positions of its sliders."""
     for title, changes in paper.presets.items():
         parameters = system.Parameters(**{**system.default_runs["run"].parameters, **changes})
         constants = paper.constants(parameters)
@@ -106,7 +106,7 @@ def _presets(
 
 
 def _translated(rule: EventRule, order: Mapping[str, Any]) -> EventRule:
-    """A rule in the order parameters of the file."""
+    """A rule expressed in the order parameters of the file."""
     changes = {}
     for field in dataclasses.fields(rule):
         value = getattr(rule, field.name)
@@ -117,7 +117,7 @@ def _translated(rule: EventRule, order: Mapping[str, Any]) -> EventRule:
 
 
 def _check_size(system: System, parameters: Any, file: System, paper: Paper) -> None:
-    """Refuse parameters with more configurations than a page can have."""
+    """Refuse parameters with too many configurations for a page."""
 
     def fits(there: Any) -> bool:
         constants = dataclasses.asdict(file.Parameters(**paper.constants(there)))
@@ -166,7 +166,7 @@ def _smaller_sets(parameters: Any) -> Changes:
 
 
 def _attention_logits(problem: Any) -> dict[str, Matrix]:
-    """The logits of attention, by whether two patches are of one set."""
+    """Attention logits, classed by whether two patches are in one set."""
     constants, names = problem.realization.constants, list(problem.scalars)
     patches = np.arange(constants["D"])
     sets = patches // constants["C"]

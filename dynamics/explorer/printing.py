@@ -1,4 +1,4 @@
-"""Text of JavaScript: files of ``assets``, expressions, functions, values."""
+"""JavaScript text: files of ``assets``, expressions, functions, values."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ FOLDER = Path(__file__).parent / "assets"
 
 @cache
 def asset(name: str) -> str:
-    """Text of a file beside this one, in ``assets``."""
+    """Text of a file in the folder ``assets`` of this package."""
     return (FOLDER / name).read_text(encoding="utf-8")
 
 
 def expression(value: Any) -> str:
-    """An expression of sympy in JavaScript.
+    """JavaScript of a sympy expression.
 
     Examples
     --------
@@ -32,9 +32,9 @@ def expression(value: Any) -> str:
 
 
 def function_of(arguments: Sequence[str], text: str) -> str:
-    """A function of JavaScript of an object with some properties.
+    """JavaScript function of an object with given properties.
 
-    `arguments`: properties of the object; `text`: what the function returns.
+    `arguments`: properties of the object; `text`: returned expression.
 
     Examples
     --------
@@ -46,5 +46,5 @@ def function_of(arguments: Sequence[str], text: str) -> str:
 
 
 def script(value: Any) -> str:
-    """A value as JSON that may stand in a script of a page."""
+    """JSON of a value, safe inside a script of a page."""
     return json.dumps(value).replace("</", "<\\/")

@@ -1,7 +1,7 @@
-"""The page of the shallow ViT: every entry is trained, and the curves are order parameters.
+"""Page of the shallow ViT: all entries are trained, and the curves are order parameters.
 
-Lists are those of the loss of one sample, run for each. The hinge loss has kinks at which training
-stays, so that there is no flow: the page has gradient descent, from the random start of one seed.
+The lists are those of the loss of one sample. The hinge loss has kinks at which training stays, so
+there is no flow; the page has gradient descent from the random start of one seed.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from dynamics.system import System
 from dynamics.validation import InvalidRequest
 
 MOST_ENTRIES = 6000
-"""Trained entries of a page: a step of so many takes some milliseconds."""
+"""Most trained entries of a page; a step then takes some milliseconds."""
 MOST_TERMS = 200_000
-"""Trained entries times count vectors of a page."""
+"""Most trained entries times count vectors of a page."""
 LENGTHS = ("sigma", "delta", "xi")
-"""Constants that the start is linear in."""
+"""Constants on which the start depends linearly."""
 REALS = ("margin", *LENGTHS)
 WHOLE = {"L": REACH, "m": 2}
-"""Whole constants -> steps to either side."""
+"""Integer constants -> most steps to either side."""
 SHARES = ("alpha_star", "alpha_confusion")
-"""Constants that counts are rounded from, of which a page has some values."""
+"""Constants rounded to counts; a page has a choice of their values."""
 
 
 def page_model(system: System, parameters: Parameters) -> PageModel:
     """The model of the page.
 
-    `parameters`: first positions of the sliders. Raises InvalidRequest where a step would take too
-    long for a page.
+    `parameters`: initial positions of the sliders. Raises InvalidRequest if a step is too slow for
+    a page.
     """
     problem = ReducedPopulation(parameters)
     _check_size(problem)
@@ -75,7 +75,7 @@ def page_model(system: System, parameters: Parameters) -> PageModel:
 
 
 def _check_size(problem: ReducedPopulation) -> None:
-    """Refuse a problem whose steps would take too long for a page."""
+    """Refuse a problem whose steps are too slow for a page."""
     given, size = problem.parameters, problem.layout.size
     vectors = len(problem.tokens.labels)
     entries = min(MOST_ENTRIES, MOST_TERMS // vectors)
@@ -90,7 +90,7 @@ def _check_size(problem: ReducedPopulation) -> None:
 
 
 def _points(parameters: Parameters) -> list[Point]:
-    """The points of a page: the parameters, then neighbours, nearest first."""
+    """Points of a page: the parameters, then neighbours, nearest first."""
     known: dict[Any, tuple[Lists, Readings]] = {}
     points = [_point(parameters, known)]
     moves = [
@@ -129,7 +129,7 @@ def _point(parameters: Parameters, known: dict[Any, tuple[Lists, Readings]]) -> 
     if key not in known:
         names, columns = [f"w_{k}" for k in range(count)], problem._functions.columns
         program = problem._functions.program
-        program.check(problem.payload[0])  # it knows then what is observed
+        program.check(problem.payload[0])  # determines the observables
         source = Source(program, data, embedding, names, columns, columns)
         known[key] = lists_of(source, read, drawn=True), read
     ones = Reading((some.size,), ((sympy.Integer(1), np.ones(some.size)),))

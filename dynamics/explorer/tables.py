@@ -1,4 +1,4 @@
-"""Constant arrays of a page, each once, as text that its scripts decode."""
+"""Constant arrays of a page, without duplicates, as text that its scripts decode."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ TYPES: dict[str, type[np.integer[Any]]] = {"u1": np.uint8, "i2": np.int16, "i4":
 
 
 class Tables:
-    """Constant arrays, each of them once."""
+    """Collection of constant arrays without duplicates."""
 
     def __init__(self) -> None:
         self.arrays: list[NDArray[np.float64]] = []
         self._numbers: dict[bytes, int] = {}
 
     def number(self, values: Any) -> int:
-        """The position of an array among the tables."""
+        """Index of an array in the collection, adding it if new."""
         flat = np.ascontiguousarray(values, dtype=np.float64).reshape(-1)
         number = self._numbers.setdefault(flat.tobytes(), len(self.arrays))
         if number == len(self.arrays):
@@ -31,7 +31,7 @@ class Tables:
 
     @property
     def size(self) -> int:
-        """Characters of all arrays, encoded."""
+        """Number of characters of all encoded arrays."""
         return len(self._text([encoded(table) for table in self.arrays]))
 
     def script(self) -> str:
@@ -46,7 +46,7 @@ class Tables:
 
 
 def encoded(values: NDArray[np.float64]) -> tuple[str, bytes]:
-    r"""The shortest type that holds an array exactly, and its bytes.
+    r"""Shortest type that holds an array exactly, and its bytes.
 
     Examples
     --------

@@ -237,7 +237,7 @@ def test_wrong_parameters_are_one_line(system, entries, part):
 def test_other_requests_of_a_system_are_one_line(square):
     system, law = square[:2]
     for call, part in (
-        (lambda: system.Parameters(4, 2), "parameters are given by name; there are D, C"),
+        (lambda: system.Parameters(4, 2), "parameters are given by name; names are D, C"),
         (lambda: system.ReducedPopulation(law, "spectral", 0), "tolerance=0 is too small"),
         *((lambda seed=seed: system.FullEmpirical(law, samples=4, seed=seed), "seed=")
           for seed in (-1, "x", None)),
