@@ -289,7 +289,7 @@ def path_of(parameter: str, value: object) -> Path:
         return path.expanduser()
     except RuntimeError:
         user, near = path.parts[0], repr(f"./{path}")
-        refuse(parameter, str(path), f"begins with the unknown user {user}", "a path", near)
+        refuse(parameter, str(path), f"begins with {user}, an unknown user", "a path", near)
 
 
 def random_stream(seed: object, name: str = "seed") -> Generator:

@@ -199,7 +199,7 @@ def explanation(result: Comparison, reduced: Any, full: Any) -> str:
         return _by_rounding(result, reduced, full)
     if made.only_sampled and result.largest_deviation > ROUNDING:
         return (
-            f"the runs part by {result.largest_deviation:.1e}: the law is known by "
+            f"the runs deviate by {result.largest_deviation:.1e}: the law is represented by "
             f"{made.law.size:,} draws, which have its symmetry up to their sampling error"
         )
     scale = max(1.0, float(np.abs(run.states).max()))
@@ -220,12 +220,12 @@ def explanation(result: Comparison, reduced: Any, full: Any) -> str:
     error = float(run.settings.get("rtol", np.finfo(np.float64).eps))
     grown = np.exp(np.interp(first, growth.time, np.log(growth.amplification)))
     explained, there = GROWN * error * scale * float(grown), float(deviation[parted[0]])
-    text = f"the runs part by {result.largest_deviation:.1e}, from time {first:.4g} on"
+    text = f"the runs deviate by {result.largest_deviation:.1e}, from time {first:.4g} on"
     if not there <= explained:
         return (
-            f"{text}, where they are {there:.1e} apart: errors that grow as the flow across the "
-            f"classes lets them explain {explained:.1e}; else entries or samples part, or errors "
-            "grow within the classes, or by too large steps"
+            f"{text}, first by {there:.1e}: rounding amplified across the classes explains only "
+            f"{explained:.1e}; other causes: different entries or samples, growth of errors within "
+            "the classes, or too large steps"
         )
     rate = float(max(0.0, -growth.least.min()))
     if rate * float(run.time[-1]) < 1.0:
@@ -246,7 +246,8 @@ def _by_rounding(result: Comparison, reduced: Any, full: Any) -> str:
     parted = np.flatnonzero(~(deviation <= ROUNDING * scale))
     if not parted.size:
         return ""
-    text = f"the runs part by {result.largest_deviation:.1e}, from step {run.steps[parted[0]]} on"
+    first = run.steps[parted[0]]
+    text = f"the runs deviate by {result.largest_deviation:.1e}, from step {first} on"
     classes = reduced.closure.classes
     for step, state in zip(run.steps, run.states[: parted[0] + 1], strict=False):
         slope = reduced.gradient(state)
@@ -258,7 +259,7 @@ def _by_rounding(result: Comparison, reduced: Any, full: Any) -> str:
             k = int(below[0])
             return (
                 f"{text}: at step {step} the gradient of {reduced.scalars[k]} is "
-                f"{abs(slope[k]):.1e} with a rounding of {each[k]:.1e}, by which the rule divides"
+                f"{abs(slope[k]):.1e} with a rounding of {each[k]:.1e}, and the rule divides by it"
             )
     return f"{text}; no recorded gradient is near its rounding"
 

@@ -208,13 +208,13 @@ def _draw_boundary(sweep: Sweep, store: str, options: Mapping[str, Any]) -> Pict
     text = [
         f"{quantity}: {result.runs} runs and {result.stored} points of the sweep stand for "
         f"{fine.values.size} ({len(fine.x.values)} x {len(fine.y.values)})",
-        line if fine.lines else "boundary: none between points of this lattice",
+        line if fine.lines else "boundary: none found on this lattice",
     ]
     if fine.missed:
         many = "1 point" if fine.missed == 1 else f"{fine.missed} points"
         text.append(
-            f"{many} of the sweep, in regions too small for this lattice, not as the cells around; "
-            "--cells can be more"
+            f"{many} of the sweep, in regions too small for this lattice, differ from the cells; "
+            "try more --cells"
         )
     document = {
         "quantity": quantity,

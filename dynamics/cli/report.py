@@ -184,7 +184,7 @@ def table(system: System, result: Result) -> str:
         if len(largest) < len(result.deviation):
             lines.append(f"the {len(largest)} largest of {len(result.deviation)}")
         if "outside" in result.full.observables:
-            lines.append(f"{'outside the space':<20}{result.full['outside'].max():.1e}")
+            lines.append(f"{'off closed space':<20}{result.full['outside'].max():.1e}")
         if departs(result):
             lines += _departures(system, result)
     if isinstance(result, Overlay):
@@ -285,7 +285,7 @@ def _sampled(run: Trajectory) -> str:
         return line
     return (
         f"{line}\n{'':<20}memorised: the {run.settings['samples']:,} samples are fitted better "
-        "than fresh ones, without the sets; more samples help"
+        "than fresh ones, and the sets are not found; more samples help"
     )
 
 
@@ -299,16 +299,16 @@ def _departures(system: System, result: Comparison) -> list[str]:
     """A line for every state: times of its departures, and final deviation."""
     times = [result.departures(share) for share in DEPARTURE_SHARES]
     heads = "".join(f"{f'{100 * share:g} %':<26}" for share in DEPARTURE_SHARES)
-    lines = ["", f"{'away for good by':<20}{heads}at the end (of the reduced value)"]
+    lines = ["", f"{'away for good by':<20}{heads}at the end (relative)"]
     for name, rows in result.relative_deviations.items():
         row = "".join(f"{_departure(left[name]):<26}" for left in times)
         lines.append(f"{name:<20}{row}{_range(100 * rows[:, -1])} %")
     count = len(result.fulls)
-    meaning = "time from which on a run stays away by that share of the reduced value"
+    meaning = "time after which the deviation exceeds that share of the reduced value"
     lines.append(f"{'':<20}{meaning}{f', over {count} seeds' if count > 1 else ''}")
     apart = any(rows[:, 0].any() for rows in result.relative_deviations.values())
     if apart and SYMMETRIC in system.empirical_options.get("start", ""):
-        lines.append(f"{'':<20}with --start {SYMMETRIC} all begin alike: samples alone part them")
+        lines.append(f"{'':<20}with --start {SYMMETRIC} only the samples differ between runs")
     return lines
 
 
@@ -316,7 +316,7 @@ def _departure(times: FloatArray) -> str:
     """Range of the departure times of all seeds as text."""
     left = times[np.isfinite(times)]
     if not left.size:
-        return "not to the end"
+        return "not at the end"
     return _range(left) + ("" if left.size == times.size else f" ({left.size} of {times.size})")
 
 
@@ -385,7 +385,7 @@ class Beside:
     def lines(self) -> list[str]:
         """Lines of text: events that differ between the two runs, and final values."""
         end = document(self.run)["final"]
-        lines = ["", f"{'beside it':<20}{self._label(self.run)}, reduced"]
+        lines = ["", f"{'compared with':<20}{self._label(self.run)}, reduced"]
         for name, event in self.run.events.items():
             if self.first.events[name] and not event:
                 lines.append(f"{name:<20}none: {event.reason}")

@@ -268,7 +268,7 @@ def _compared(
         warnings.filterwarnings("ignore", "the reduction does not hold", TrainingWarning)
         result = compare(reduced, fulls, **how)
     if held := result.full.settings.get("held"):
-        print(f"attdyn: the full run holds {held} entries that never move", file=sys.stderr)
+        print(f"attdyn: the full run freezes {held} entries that never move", file=sys.stderr)
     known = fulls[0].view == "full population" and hasattr(reduced[0], "realization")
     if result.interrupted or not known:
         return result, False

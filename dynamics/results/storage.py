@@ -80,9 +80,9 @@ def different(stored: Mapping[str, Any], requested: Mapping[str, Any]) -> str:
 
     `stored`, `requested`: as for `differences`.
     """
-    pairs = [f"{name}={a} there and {b} here" for name, a, b in differences(stored, requested)]
+    pairs = [f"{name}: stored {a}, requested {b}" for name, a, b in differences(stored, requested)]
     more = f", and {len(pairs) - FEW} more" if len(pairs) > FEW else ""
-    return ", ".join(pairs[:FEW]) + more
+    return "; ".join(pairs[:FEW]) + more
 
 
 def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -206,7 +206,7 @@ def different_entries(stored: Mapping[str, Any], request: Mapping[str, Any]) -> 
     `stored`, `request`: as `Plan.description`.
     """
     pairs = [
-        f"{name}: {_shortened(before)} there, {_shortened(now)} here"
+        f"{name}: stored {_shortened(before)}, requested {_shortened(now)}"
         for name, before, now in differences(_by_name(stored), _by_name(request))
     ]
     if not pairs and list(stored["axes"]) != list(request["axes"]):

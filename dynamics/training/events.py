@@ -23,8 +23,8 @@ Chunks = Iterable[tuple[int, FloatArray, FloatArray]]
 """Chunks of a run: first step, order parameters of consecutive steps, state at the first step."""
 STILL_OPEN = "not decidable to this time"
 """Reason of a `RisesAgain` event whose quantity still rises at the end of the run."""
-TOO_LATE = "not decided: {} is known only at the end, and the steps were not run once more"
-AT_REST = "comes to rest: from some time on the sign of the rate is rounding, and decides nothing"
+TOO_LATE = "not decided: {} is known only at the end, and the run was not repeated"
+AT_REST = "not decidable: the state comes to rest, and the sign of its rate is then rounding"
 
 
 @dataclass

@@ -26,7 +26,7 @@ from dynamics.training.events import AT_REST, Column, Rise, columns
 from dynamics.training.flow_path import FlowPath
 from theory.events import Crossing, EventRule, ExceedsRunMaximum, RisesAgain
 
-UNRESOLVED = "not decidable: the errors of the integration change its time by more than itself"
+UNRESOLVED = "not decidable: the integration error of its time exceeds the time"
 STEPS = 4.0
 """Number of step errors that add up in the error of a state; with one path only, this times the
 square root of the number of steps."""

@@ -33,7 +33,7 @@ function eventsOfDescent(rows, width, count, constants, eta, fate) {
   return found;
 }
 
-const AT_REST = "comes to rest: from some time on the sign of the rate is rounding, and decides nothing";
+const AT_REST = "not decidable: the state comes to rest, and the sign of its rate is then rounding";
 
 function firstCrossing(rule, column, begin, count, stepTime) {
   const values = column(rule.expression), guards = column(rule.guard);
@@ -87,7 +87,7 @@ function maximum(values) {
   return largest;
 }
 
-const UNRESOLVED = "not decidable: the errors of the integration change its time by more than itself";
+const UNRESOLVED = "not decidable: the integration error of its time exceeds the time";
 const STEPS = 4; // errors of single steps that add up; times the root of their number where there is one path
 const LOOKS = 7, MOST_LOOKS = 64, IN_GAP = 8; // at a step, for one function, and of its interpolant between two
 const CLOSE = 1e-12, GRID = 32, ROUNDS = 12; // of a root, over its time; points at once, and how often

@@ -21,7 +21,7 @@ def test_the_showcase_lays_assumption_1_beside_it(capsys, elsewhere):
     assert criterion(shown.set_law, shown.L, shown.p) == pytest.approx(16 / 27)
     assert f"criterion           {what_decides(shown)}\n" in out
     assert "(L-1)(1-1/C)^p = 0.593 < 1" in out
-    assert "beside it           random sets = any, reduced\n" in out
+    assert "compared with       random sets = any, reduced\n" in out
     assert "showcase            --D 9 --C 3 --random_sets mixed, where no flag is given; its" in out
     summary = json.loads((elsewhere / "x" / "summary.json").read_text())
     other = system.Parameters(D=9, C=3)

@@ -60,7 +60,7 @@ def test_a_named_folder_is_not_overwritten_by_another_request(capsys, undrawn):
     before = files()
     other = [*QUICK, "--out", "x", "--nu", "2e-3"]
     assert main(other) == 2
-    assert "another request (nu=0.001 there and 0.002" in capsys.readouterr().err
+    assert "another request (nu: stored 0.001, requested 0.002" in capsys.readouterr().err
     assert files() == before
     assert printed(capsys, *other, "--force")[0]["folder"] == "x"
     assert dynamics.load("x").parameters["nu"] == 2e-3

@@ -63,7 +63,7 @@ def test_a_checkpoint_elsewhere_and_a_changed_request(capsys, interrupted):
     assert main(words) == 130
     capsys.readouterr()
     assert main([*words, "--resume", "--eta", "0.01"]) == 2
-    assert "eta=[0.02, 0.02] there and [0.01, 0.01] here" in capsys.readouterr().err
+    assert "eta: stored [0.02, 0.02], requested [0.01, 0.01]" in capsys.readouterr().err
     Path("mine.toml").write_text('resume = true\ncheckpoint = "far/off"\nout = "x"\n')
     assert main([*RUN, "--config", "mine.toml"]) == 0
     assert list(Path("far").iterdir()) == []

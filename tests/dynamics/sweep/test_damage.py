@@ -18,10 +18,10 @@ from dynamics.validation import InvalidRequest
 def test_another_request_on_the_same_store_is_refused_with_the_difference(small):
     out, _ = small
     for change, message in [
-        ({"time": 60}, "time: 50 there, 60 here"),
-        ({"q": "0.2:0.6:5"}, r"q: 0.2,0.4,0.6 there, 0.2 ... 0.6 \(5 values\) here"),
-        ({"p": 5}, "p: 3 there, 5 here"),
-        ({"expectation": "spectral"}, "expectation: not given there, spectral here"),
+        ({"time": 60}, "time: stored 50, requested 60"),
+        ({"q": "0.2:0.6:5"}, r"q: stored 0.2,0.4,0.6, requested 0.2 ... 0.6 \(5 values\)"),
+        ({"p": 5}, "p: stored 3, requested 5"),
+        ({"expectation": "spectral"}, "expectation: stored not given, requested spectral"),
     ]:
         with pytest.raises(InvalidRequest, match=message):
             dynamics.sweep(SYSTEM, GIVEN | change, out, workers=0, trajectory=5)
@@ -35,7 +35,7 @@ def test_a_store_of_other_versions_is_read_but_not_continued(small, tmp_path):
     head["attributes"]["versions"] = head["attributes"]["versions"].replace("numba", "numbat")
     (out / "zarr.json").write_text(json.dumps(head))
     assert dynamics.load(out).complete
-    with pytest.raises(InvalidRequest, match=r"version of numbat: .* there, not given here"):
+    with pytest.raises(InvalidRequest, match=r"version of numbat: stored .*, requested not given"):
         dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5)
     head["attributes"]["format"] = 99
     (out / "zarr.json").write_text(json.dumps(head))

@@ -43,7 +43,7 @@ def test_a_point_is_the_run_of_its_rule_and_a_store_knows_it(tmp_path):
             assert found.dataset[name].values[k] == run[name][-1]
     again = dynamics.load(tmp_path / "s.zarr")
     assert again.plan.runner.words == {"rule": "adam", "schedule": "cosine"}
-    with pytest.raises(InvalidRequest, match="rule: adam there, adamw here"):
+    with pytest.raises(InvalidRequest, match="rule: stored adam, requested adamw"):
         dynamics.sweep(SYSTEM, grid | {"rule": "adamw"}, tmp_path / "s.zarr")
 
 

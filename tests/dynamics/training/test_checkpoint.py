@@ -178,13 +178,13 @@ def test_a_changed_request_is_refused_with_the_difference(left, system):
     before, parameters = path.read_bytes(), system.Parameters
     spectral = system.ReducedPopulation(parameters(D=8, C=2), "spectral")
     changed = [
-        (problem, {"eta": 0.01}, r"eta=\[0.02, 0.02\] there and \[0.01, 0.01\] here"),
-        (problem, {"record": 7}, "record=267 states"),
+        (problem, {"eta": 0.01}, r"eta: stored \[0.02, 0.02\], requested \[0.01, 0.01\]"),
+        (problem, {"record": 7}, "record: stored 267 states"),
         (problem, {"rule": "sign"}, "another run"),
-        (problem, {"initial": (0.1, 0.0, 0.0)}, "initial=state"),
-        (system.ReducedPopulation(parameters(D=12, C=2)), {}, "parameters.D=8 there and 12 here"),
-        (system.FullPopulation(parameters(D=8, C=2)), {}, "view=reduced population there and full"),
-        (spectral, {}, "problem.expectation=exact there and spectral here"),
+        (problem, {"initial": (0.1, 0.0, 0.0)}, "initial: stored state"),
+        (system.ReducedPopulation(parameters(D=12, C=2)), {}, "D: stored 8, requested 12"),
+        (system.FullPopulation(parameters(D=8, C=2)), {}, "view: stored reduced population, re"),
+        (spectral, {}, "problem.expectation: stored exact, requested spectral"),
     ]
     for other, settings, message in changed:
         with pytest.raises(InvalidRequest, match=message) as refused:
