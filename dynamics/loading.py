@@ -18,10 +18,6 @@ def load(path: str | os.PathLike[str]) -> storage.Result | Sweep:
     path : path-like
         A zarr store, or the folder of a command.
 
-    Returns
-    -------
-    Trajectory, Comparison, Overlay or Sweep
-
     Raises
     ------
     InvalidRequest

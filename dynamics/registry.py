@@ -43,10 +43,6 @@ def load_system(source: Any) -> System:
         Name of a built-in system or library model; path of a model file (ends in ``.py``, or an
         existing file); a `Model`; a `System` is returned unchanged.
 
-    Returns
-    -------
-    System
-
     Raises
     ------
     InvalidRequest

@@ -219,10 +219,6 @@ def branches(
     steps : int
         Steps of each trial.
 
-    Returns
-    -------
-    Branches
-
     Raises
     ------
     InvalidRequest

@@ -75,10 +75,6 @@ def transverse_growth(
     records : int
         Number of states at which the curvature is computed.
 
-    Returns
-    -------
-    TransverseGrowth
-
     Examples
     --------
     >>> import dynamics

@@ -140,10 +140,6 @@ def transverse(manifold: Manifold, run: Trajectory) -> Transverse:
         Run of the reduced problem. Its records define the intervals of the propagator; 240
         logarithmically spaced records give the peak to about one per cent.
 
-    Returns
-    -------
-    Transverse
-
     Examples
     --------
     Positional attention with 8 patches first repels perturbations and finally attracts them:

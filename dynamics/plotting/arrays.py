@@ -105,8 +105,6 @@ def attention(run: Trajectory) -> Any:
 
     Raises
     ------
-    TypeError
-        If ``run`` is not a `Trajectory`.
     InvalidRequest
         If the run has no attention matrix.
 
@@ -183,11 +181,6 @@ def diversity(results: Measured | Sequence[Measured]) -> Any:
     Returns
     -------
     array of Axes, shape (2,)
-
-    Raises
-    ------
-    TypeError
-        If ``results`` is not a `Measured` or a nonempty sequence of them.
 
     Examples
     --------

@@ -83,11 +83,6 @@ def entry_classes(closure: Mapping[str, Any], parameters: Mapping[str, Any] | No
     -------
     array of Axes
 
-    Raises
-    ------
-    TypeError
-        If ``closure`` is not a document of ``Closure.document()``.
-
     Examples
     --------
     Two scalars, a and b, of a matrix of four entries:

@@ -39,15 +39,6 @@ def departure(result: Comparison) -> Axes:
     result : Comparison
         Comparison with an empirical problem.
 
-    Returns
-    -------
-    Axes
-
-    Raises
-    ------
-    TypeError
-        If ``result`` is not a `Comparison`.
-
     Examples
     --------
     >>> import dynamics

@@ -39,11 +39,6 @@ def evidence(verdict: Any) -> Axes | None:
     Axes or None
         None if the evidence is only a table.
 
-    Raises
-    ------
-    TypeError
-        If ``verdict`` is not a `Verdict`.
-
     Examples
     --------
     >>> import dynamics

@@ -61,15 +61,6 @@ def portrait(result: Portrait, parameters: Sequence[str] | None = None) -> Axes:
     parameters : sequence of str, optional
         Names of the parameters in the title; default: all.
 
-    Returns
-    -------
-    Axes
-
-    Raises
-    ------
-    TypeError
-        If ``result`` is not a `Portrait`.
-
     Examples
     --------
     >>> import dynamics
@@ -137,11 +128,6 @@ def portraits(results: Sequence[Portrait], parameters: Sequence[str] | None = No
     Returns
     -------
     array of Axes
-
-    Raises
-    ------
-    TypeError
-        If ``results`` is not a nonempty sequence of `Portrait`.
 
     Examples
     --------

@@ -67,11 +67,6 @@ def training(
     -------
     array of Axes
 
-    Raises
-    ------
-    TypeError
-        If ``run`` is not a `Trajectory`.
-
     Examples
     --------
     >>> import dynamics
@@ -241,18 +236,9 @@ def comparison(result: Comparison) -> Any:
 
     The reduced run is drawn as lines, the full run as markers, several seeds as bands.
 
-    Parameters
-    ----------
-    result : Comparison
-
     Returns
     -------
     array of Axes
-
-    Raises
-    ------
-    TypeError
-        If ``result`` is not a `Comparison`.
 
     Examples
     --------
@@ -291,19 +277,6 @@ def deviation(result: Comparison) -> Axes:
     """Plot the largest deviation over the entries of each scalar, with machine epsilon.
 
     Of more than six states the legend lists those with the largest deviation.
-
-    Parameters
-    ----------
-    result : Comparison
-
-    Returns
-    -------
-    Axes
-
-    Raises
-    ------
-    TypeError
-        If ``result`` is not a `Comparison`.
 
     Examples
     --------
@@ -358,11 +331,6 @@ def realistic(result: Comparison | Sequence[Trajectory]) -> Any:
     Returns
     -------
     array of Axes
-
-    Raises
-    ------
-    TypeError
-        If ``result`` is not a `Comparison` or a nonempty sequence of `Trajectory`.
 
     Examples
     --------

@@ -44,18 +44,9 @@ def slices(result: Slice) -> Any:
     marks in a strip below the panel, one row for each line. With several seeds the line is the
     median (the share for a yes or no) and the band the range.
 
-    Parameters
-    ----------
-    result : Slice
-
     Returns
     -------
     Axes, or array of Axes with a facet
-
-    Raises
-    ------
-    TypeError
-        If ``result`` is not a `Slice`.
 
     Examples
     --------
@@ -278,18 +269,9 @@ def scaling(result: Scaling) -> Any:
     legend gives the exponent with standard error. The title counts the used and excluded runs. For
     a single factor the fit ``a + b log(1/x)`` is dashed.
 
-    Parameters
-    ----------
-    result : Scaling
-
     Returns
     -------
     array of Axes, shape (1 + factors,)
-
-    Raises
-    ------
-    TypeError
-        If ``result`` is not a `Scaling`.
 
     Examples
     --------

@@ -48,8 +48,6 @@ def overlay(result: Overlay, names: Sequence[str] | None = None) -> Any:
 
     Raises
     ------
-    TypeError
-        If ``result`` is not an `Overlay`.
     KeyError
         If the runs do not have a name.
 
@@ -100,8 +98,6 @@ def several(
 
     Raises
     ------
-    TypeError
-        If ``runs`` is not a nonempty mapping of `Trajectory`.
     KeyError
         If a name is unknown.
 
@@ -213,19 +209,6 @@ def _largest(runs: Sequence[Trajectory], name: str) -> float:
 def branches(result: Branches) -> Axes:
     """Plot the bifurcation diagram of a state, with predicted limit and non-finite range.
 
-    Parameters
-    ----------
-    result : Branches
-
-    Returns
-    -------
-    Axes
-
-    Raises
-    ------
-    TypeError
-        If ``result`` is not a `Branches`.
-
     Examples
     --------
     >>> import dynamics
@@ -286,8 +269,6 @@ def stability(run: Trajectory, calm: Trajectory, limits: FloatArray, name: str =
 
     Raises
     ------
-    TypeError
-        If ``run`` is not a `Trajectory`.
     KeyError
         If the name is unknown.
 
@@ -337,11 +318,6 @@ def transverse_growth(growth: TransverseGrowth, run: Trajectory) -> Any:
     Returns
     -------
     array of Axes
-
-    Raises
-    ------
-    TypeError
-        If ``growth`` is not a `TransverseGrowth`.
 
     Examples
     --------

@@ -116,14 +116,8 @@ def write(axes: Any, path: str | os.PathLike[str]) -> Path:
     path : str or path-like
         The suffix selects the format: png, svg or pdf.
 
-    Returns
-    -------
-    Path
-
     Raises
     ------
-    TypeError
-        If ``axes`` is not an Axes or an array of Axes.
     ValueError
         If the format is unknown, or ``path`` is not a path.
 

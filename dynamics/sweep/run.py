@@ -83,10 +83,6 @@ def sweep(
     scheduler : str, optional
         Address of a dask scheduler whose workers are used instead.
 
-    Returns
-    -------
-    Sweep
-
     Raises
     ------
     InvalidRequest

@@ -54,10 +54,6 @@ def rule(name: str | UpdateRule | Callable[..., Any], **constants: Any) -> Updat
         Constants of the rule, named as in optax, and ``weight_decay``, a multiple of each entry
         that is added to its gradient (``adamw`` subtracts it from the step instead).
 
-    Returns
-    -------
-    UpdateRule
-
     Raises
     ------
     InvalidRequest

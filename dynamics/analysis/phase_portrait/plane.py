@@ -171,10 +171,6 @@ def portrait(
         Starts along each side (at least 4) of flows to `LATE` times the horizon, from which basins
         are computed; 0 for no basins.
 
-    Returns
-    -------
-    Portrait
-
     Raises
     ------
     InvalidRequest
