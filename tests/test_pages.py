@@ -55,3 +55,9 @@ def test_the_pages_count_the_statements_that_have_a_verdict():
     assert "Nine more claims are ours" in text
     notebook = (ROOT / "notebooks/03_realistic.ipynb").read_text(encoding="utf-8")
     assert f"measures {count['positional_attention']} claims of the paper" in notebook
+
+
+def test_the_line_that_takes_the_step_is_in_the_file_that_the_page_names():
+    page = (ROOT / "docs/follow_one_gradient.md").read_text(encoding="utf-8")
+    (line,) = re.findall(r"^ {8}(\S.*)$", page, re.M)
+    assert line in (ROOT / "dynamics/loops/kernels/update.py").read_text(encoding="utf-8")
