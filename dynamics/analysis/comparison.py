@@ -143,7 +143,7 @@ def _checked_pairs(reduced: Any, full: Any) -> tuple[list[Any], list[Any]]:
         raise InvalidRequest("compare takes the reduced problem first and the full one second")
     if len(firsts) not in (1, len(fulls)):
         raise InvalidRequest(
-            f"{len(firsts)} reduced problems beside {len(fulls)} full ones; there can be 1, or "
+            f"{len(firsts)} reduced problems and {len(fulls)} full ones; reduced can be 1, or "
             f"{len(fulls)}"
         )
     parameters = firsts[0].parameters

@@ -25,14 +25,14 @@ STEPS = 4000
 PRECISION = 1e-3
 WIDEST = 100.0
 KICK = 1e-6
-"""Initial deviation of an entry, over the scale of the entry."""
+"""Initial deviation of an entry, relative to the scale of the entry."""
 SMALLEST = 1e-3
-"""Least scale of an entry, over the largest entry; for entries that are 0."""
+"""Least scale of an entry, relative to the largest entry; for entries that are 0."""
 UNEQUAL = (5.0**0.5 - 1.0) / 2.0
 """Golden ratio step; it makes the deviations of the entries unequal, so that equal entries
 separate."""
 LASTING = 1e-4
-"""Least amplitude of a visible alternation, over the scale of the entry."""
+"""Least amplitude of a visible alternation, relative to the scale of the entry."""
 KEPT = 0.9
 """A lasting alternation keeps at least this part of its amplitude over the second half of the last
 states; an alternation 0.2 percent below the limit decays faster."""

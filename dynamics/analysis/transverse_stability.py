@@ -32,7 +32,7 @@ from theory.symmetry import PermutationGroup
 BEYOND, LARGEST_STEP = 1e100, 300.0
 """Least amplification that counts as infinite; and its largest logarithm in one interval."""
 EQUAL = 1e-6
-"""Eigenvalues whose difference, over the largest eigenvalue, is below this are equal."""
+"""Eigenvalues count as equal if they differ by less than this part of the largest one."""
 
 
 class Manifold(Protocol):

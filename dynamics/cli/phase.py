@@ -206,8 +206,8 @@ def _draw_boundary(sweep: Sweep, store: str, options: Mapping[str, Any]) -> Pict
     ]
     line = f"boundary: {lines}, within {' and '.join(within)}"
     text = [
-        f"{quantity}: {result.runs} runs and {result.stored} points of the sweep stand for "
-        f"{fine.values.size} ({len(fine.x.values)} x {len(fine.y.values)})",
+        f"{quantity}: {result.runs} runs and {result.stored} points of the sweep give "
+        f"{fine.values.size} lattice points ({len(fine.x.values)} x {len(fine.y.values)})",
         line if fine.lines else "boundary: none found on this lattice",
     ]
     if fine.missed:

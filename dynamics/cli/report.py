@@ -38,7 +38,7 @@ MOST_ROWS, MOST_SHOWN = 12, 10
 NOTE = 96
 """Width of a footnote, in columns."""
 MEMORISED = 0.5
-"""Training error over test error below which samples are reported as memorized."""
+"""Ratio of training to test error below which samples are reported as memorized."""
 MEMORISED_FROM = 50.0
 """Time before which missing association is not reported as memorization."""
 

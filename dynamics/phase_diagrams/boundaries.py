@@ -144,11 +144,11 @@ def refine(
     `evaluate`: points, float array (n, 2) of x and y -> n answers: true, false, or -1 for an
     invalid combination; no point is evaluated twice; `x`, `y`: sides of the rectangle; `coarse`:
     points along each side of the first lattice; `cells`: cells along each side of the finest
-    lattice, ``coarse - 1`` times a power of 2; `tolerance`: error of the crossings, over each side,
-    to which they are bisected (a bisection stops at an invalid point); without it the error is half
-    a fine cell; `known`, shape (n, 3): x, y and answer of further points; cells that differ from
-    them are divided too. Raises InvalidRequest if the lattices do not nest, or an answer is
-    invalid.
+    lattice, ``coarse - 1`` times a power of 2; `tolerance`: error of the crossings, relative to
+    each side, to which they are bisected (a bisection stops at an invalid point); without it the
+    error is half a fine cell; `known`, shape (n, 3): x, y and answer of further points; cells that
+    differ from them are divided too. Raises InvalidRequest if the lattices do not nest, or an
+    answer is invalid.
 
     Examples
     --------

@@ -49,8 +49,8 @@ class Question:
 
     `quantity`: such as ``"patch_association>=1"`` or ``"reached(T1)"``; `x`, `y`: names of axes;
     `at`: other axis -> one of its values; `coarse`: points along a side of the first lattice;
-    `cells`: cells along a side of the finest lattice; `tolerance`: error of the boundary, over each
-    axis.
+    `cells`: cells along a side of the finest lattice; `tolerance`: error of the boundary, relative
+    to each axis.
     """
 
     quantity: str

@@ -231,7 +231,7 @@ def _check_axes(axes: Mapping[str, str | None], dims: list[str], held: Mapping[s
             refuse(role, name, "is two axes at once", ", ".join(dims), free[0] if free else "none")
         if name in held:
             allowed = f"any of {', '.join(free) or 'none'}"
-            what = f"holds what is the {role} axis"
+            what = f"holds the {role} axis"
             refuse(f"at {name}", held[name], what, allowed, "to leave it out")
 
 

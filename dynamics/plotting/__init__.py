@@ -1,7 +1,6 @@
 """Plots: functions that take results and return matplotlib Axes.
 
-Results never import this package. Labels come from the notation table of the system. A
-plot raises TypeError if its first argument is not the annotated class.
+Results never import this package. Labels come from the notation table of the system.
 """
 
 from dynamics.plotting.arrays import attention, diversity

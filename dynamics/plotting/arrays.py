@@ -105,6 +105,8 @@ def attention(run: Trajectory) -> Any:
 
     Raises
     ------
+    TypeError
+        If ``run`` is not a `Trajectory`.
     InvalidRequest
         If the run has no attention matrix.
 
@@ -163,7 +165,7 @@ PALE = 0.35
 FAR = 0.35
 """The axis starts at zero if the least value is below this part of the greatest."""
 GROUP = 0.8
-"""Width of a group of boxes, over the distance between two heads."""
+"""Width of a group of boxes, relative to the distance between two heads."""
 
 
 @styled
@@ -181,6 +183,11 @@ def diversity(results: Measured | Sequence[Measured]) -> Any:
     Returns
     -------
     array of Axes, shape (2,)
+
+    Raises
+    ------
+    TypeError
+        If ``results`` is not a `Measured` or a nonempty sequence of them.
 
     Examples
     --------

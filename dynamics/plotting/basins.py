@@ -17,7 +17,8 @@ from dynamics.plotting import style
 TINTS = ("#56B4E9", style.ORANGE, style.GREEN, style.PURPLE, style.GREY)
 SEPARATRIX = "#7A0019"
 ONE_END = 0.01
-"""Largest range of the limits of a basin that counts as one point, over the sides of the window."""
+"""Largest range of the limits of a basin that counts as one point, relative to the sides of the
+window."""
 MOST_NAMED = 4
 """Most basins named in the legend."""
 

@@ -60,7 +60,7 @@ TITLE, ABOVE = 0.35, 0.3
 OUTSIDE = np.iinfo(np.int64).min
 """Label of a cell of a strip beyond the last entry."""
 LEAST_WIDTH = 0.25
-"""Least width of an array, over the height of a square one."""
+"""Least width of an array, relative to the height of a square one."""
 
 
 @styled
@@ -82,6 +82,11 @@ def entry_classes(closure: Mapping[str, Any], parameters: Mapping[str, Any] | No
     Returns
     -------
     array of Axes
+
+    Raises
+    ------
+    TypeError
+        If ``closure`` is not a document of ``Closure.document()``.
 
     Examples
     --------

@@ -39,6 +39,11 @@ def departure(result: Comparison) -> Axes:
     result : Comparison
         Comparison with an empirical problem.
 
+    Raises
+    ------
+    TypeError
+        If ``result`` is not a `Comparison`.
+
     Examples
     --------
     >>> import dynamics

@@ -39,6 +39,11 @@ def evidence(verdict: Any) -> Axes | None:
     Axes or None
         None if the evidence is only a table.
 
+    Raises
+    ------
+    TypeError
+        If ``verdict`` is not a `Verdict`.
+
     Examples
     --------
     >>> import dynamics

@@ -57,6 +57,8 @@ def phase(result: Slice, contours: Sequence[Slice] = (), boundary: Slice | None 
 
     Raises
     ------
+    TypeError
+        If ``result`` is not a `Slice`.
     InvalidRequest
         If the second axis is missing, the slices have different axes, or the boundary is not of a
         yes or no.
@@ -231,6 +233,11 @@ def refined(
         Symbols for the axis labels.
     held : mapping, optional
         Name -> value of what is the same in every run.
+
+    Raises
+    ------
+    TypeError
+        If ``result`` is not a `Refined`.
 
     Examples
     --------

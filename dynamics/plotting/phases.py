@@ -11,7 +11,7 @@ from dynamics.plotting import choices, style
 from dynamics.results.trajectory import Trajectory
 
 LABEL = 0.06
-"""Height of labels above a panel in one row, over the width of the panel."""
+"""Height of labels above a panel in one row, relative to the width of the panel."""
 WORD = 0.12
 """Width of a character of a name, in inches."""
 USUAL = 6.4

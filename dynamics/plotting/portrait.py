@@ -44,9 +44,9 @@ MARKS = {
 COLOURS = ListedColormap(mpl.colormaps["viridis"](np.linspace(0.0, 0.86, 200)))
 """Viridis without its yellow end, which is hardly visible on white."""
 ARROW = 0.6
-"""Length of an arrow, over the distance between two arrows."""
+"""Length of an arrow, relative to the distance between two arrows."""
 APART = 0.07
-"""Least distance between two labelled times, over the sides."""
+"""Least distance between two labelled times, relative to the sides."""
 FIRST_TIME = -2
 """Exponent of the least power of ten that is labelled as a time."""
 
@@ -60,6 +60,11 @@ def portrait(result: Portrait, parameters: Sequence[str] | None = None) -> Axes:
     result : Portrait
     parameters : sequence of str, optional
         Names of the parameters in the title; default: all.
+
+    Raises
+    ------
+    TypeError
+        If ``result`` is not a `Portrait`.
 
     Examples
     --------
@@ -128,6 +133,11 @@ def portraits(results: Sequence[Portrait], parameters: Sequence[str] | None = No
     Returns
     -------
     array of Axes
+
+    Raises
+    ------
+    TypeError
+        If ``results`` is not a nonempty sequence of `Portrait`.
 
     Examples
     --------

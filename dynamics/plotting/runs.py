@@ -67,6 +67,11 @@ def training(
     -------
     array of Axes
 
+    Raises
+    ------
+    TypeError
+        If ``run`` is not a `Trajectory`.
+
     Examples
     --------
     >>> import dynamics
@@ -240,6 +245,11 @@ def comparison(result: Comparison) -> Any:
     -------
     array of Axes
 
+    Raises
+    ------
+    TypeError
+        If ``result`` is not a `Comparison`.
+
     Examples
     --------
     >>> import dynamics
@@ -277,6 +287,11 @@ def deviation(result: Comparison) -> Axes:
     """Plot the largest deviation over the entries of each scalar, with machine epsilon.
 
     Of more than six states the legend lists those with the largest deviation.
+
+    Raises
+    ------
+    TypeError
+        If ``result`` is not a `Comparison`.
 
     Examples
     --------
@@ -331,6 +346,11 @@ def realistic(result: Comparison | Sequence[Trajectory]) -> Any:
     Returns
     -------
     array of Axes
+
+    Raises
+    ------
+    TypeError
+        If ``result`` is not a `Comparison` or a nonempty sequence of `Trajectory`.
 
     Examples
     --------

@@ -48,6 +48,11 @@ def slices(result: Slice) -> Any:
     -------
     Axes, or array of Axes with a facet
 
+    Raises
+    ------
+    TypeError
+        If ``result`` is not a `Slice`.
+
     Examples
     --------
     >>> import xarray
@@ -272,6 +277,11 @@ def scaling(result: Scaling) -> Any:
     Returns
     -------
     array of Axes, shape (1 + factors,)
+
+    Raises
+    ------
+    TypeError
+        If ``result`` is not a `Scaling`.
 
     Examples
     --------

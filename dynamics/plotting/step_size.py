@@ -48,6 +48,8 @@ def overlay(result: Overlay, names: Sequence[str] | None = None) -> Any:
 
     Raises
     ------
+    TypeError
+        If ``result`` is not an `Overlay`.
     KeyError
         If the runs do not have a name.
 
@@ -98,6 +100,8 @@ def several(
 
     Raises
     ------
+    TypeError
+        If ``runs`` is not a nonempty mapping of `Trajectory`.
     KeyError
         If a name is unknown.
 
@@ -209,6 +213,11 @@ def _largest(runs: Sequence[Trajectory], name: str) -> float:
 def branches(result: Branches) -> Axes:
     """Plot the bifurcation diagram of a state, with predicted limit and non-finite range.
 
+    Raises
+    ------
+    TypeError
+        If ``result`` is not a `Branches`.
+
     Examples
     --------
     >>> import dynamics
@@ -269,6 +278,8 @@ def stability(run: Trajectory, calm: Trajectory, limits: FloatArray, name: str =
 
     Raises
     ------
+    TypeError
+        If ``run`` is not a `Trajectory`.
     KeyError
         If the name is unknown.
 
@@ -318,6 +329,11 @@ def transverse_growth(growth: TransverseGrowth, run: Trajectory) -> Any:
     Returns
     -------
     array of Axes
+
+    Raises
+    ------
+    TypeError
+        If ``growth`` is not a `TransverseGrowth`.
 
     Examples
     --------

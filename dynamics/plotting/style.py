@@ -118,6 +118,8 @@ def write(axes: Any, path: str | os.PathLike[str]) -> Path:
 
     Raises
     ------
+    TypeError
+        If ``axes`` is not an Axes or an array of Axes.
     ValueError
         If the format is unknown, or ``path`` is not a path.
 

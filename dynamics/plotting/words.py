@@ -12,9 +12,9 @@ from dynamics.problem import FloatArray
 
 DIRECTIONS = 16
 DISTANCES = (0.012, 0.03, 0.06, 0.1, 0.16)
-"""Distances from a mark to the nearest side of its label, over the sides of the axes."""
+"""Distances from a mark to the nearest side of its label, relative to the axes."""
 ENOUGH = 0.025
-"""Distance from obstacles beyond which more room is not better, over the sides of the axes."""
+"""Distance from obstacles beyond which more room is not better, relative to the axes."""
 
 
 class Words:
@@ -32,7 +32,7 @@ class Words:
     def add(self, text: str, spot: FloatArray, colour: str, size: float) -> None:
         """Add a label for a mark, which no other label will cover.
 
-        `spot`, shape (2,): position of the mark, over the sides of the axes; `size`: of the font,
+        `spot`, shape (2,): position of the mark, relative to the axes; `size`: of the font,
         in points.
         """
         self._occupied.append(np.asarray(spot)[None, :])

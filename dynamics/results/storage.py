@@ -130,7 +130,13 @@ def save(result: Result, path: str | os.PathLike[str]) -> Path:
     (np.True_, True)
     """
     if not isinstance(result, Result):
-        refuse("result", result, "is none", "a Trajectory, Comparison or Overlay", "a Trajectory")
+        refuse(
+            "result",
+            result,
+            "is not a result",
+            "a Trajectory, Comparison or Overlay",
+            "a Trajectory",
+        )
     target = path_of("out", path)
     with fresh_folder(target) as fresh:
         write_groups(result, fresh)

@@ -20,7 +20,7 @@ from dynamics.validation import InvalidRequest
 
 PATIENCE = 6.0
 """Seconds to wait for an answer of a scheduler, and for its first worker."""
-GONE = "the dask scheduler is gone; what was done is kept, and the same command goes on"
+GONE = "the dask scheduler is lost; finished blocks are kept, and the same command resumes"
 WAITING = "scheduler={!r} has no workers yet; the sweep waits for them"
 LOGGERS = ("distributed", "tornado", "asyncio")
 

@@ -96,7 +96,9 @@ class Checkpoint:
         except OSError as error:
             if not self._refused:
                 reason = (error.strerror or str(error)).lower()
-                LOG.warning("%s, the run goes on without: %s", _named(self.path), reason)
+                LOG.warning(
+                    "%s is not written, the run continues without it: %s", _named(self.path), reason
+                )
             self._refused = True
         now = time.monotonic()
         self._next = now + max(SECONDS, SHARE * (now - began))

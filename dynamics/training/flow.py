@@ -56,7 +56,7 @@ FEWEST_AGAIN, MOST_AGAIN = 500, 8
 """Most steps of the second path: the first, or the second times the steps of the first path if that
 is more. A path that needs more steps is limited by rounding."""
 BEYOND = 1.2
-"""End time of the second path of LSODA, over the time of the last event."""
+"""End time of the second path of LSODA, relative to the time of the last event."""
 EARLIER = "start elsewhere, or stop at this time"
 
 

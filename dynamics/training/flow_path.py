@@ -21,7 +21,7 @@ TOO_MANY = (
 NO_STEPS = np.array([0.0, np.finfo(np.float64).tiny])
 """Nodes of a path whose first step failed."""
 OF_FLOOR = 1e-3
-"""Absolute tolerance of an entry, over the relative tolerance times the size of the entry."""
+"""Ratio of the absolute tolerance of an entry to rtol times its size."""
 
 
 def tolerance_floor(start: FloatArray, rtol: float) -> FloatArray:
@@ -160,7 +160,7 @@ class FlowPath:
 
 
 PART = 1e-3
-"""Step of a finite difference, over the integration step."""
+"""Step of a finite difference, relative to the integration step."""
 STENCIL = np.array([-2.0, -1.0, 1.0, 2.0])
 WEIGHTS = np.array([1.0, -8.0, 8.0, -1.0]) / 12.0
 

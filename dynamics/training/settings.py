@@ -53,7 +53,7 @@ def record_schedule(steps: int, record: Any, size: int = 0) -> NDArray[np.int64]
     if schedule.size * size > MOST_RECORDED:
         memory = schedule.size * size * 8 / 2**30
         problem = f"keeps {schedule.size:,} states of {size:,} numbers, {memory:,.3g} GiB"
-        allowed = f"every so many steps, with at most {MOST_RECORDED * 8 / 2**30:g} GiB of states"
+        allowed = f"an interval in steps, with at most {MOST_RECORDED * 8 / 2**30:g} GiB of states"
         few = max(1, MOST_RECORDED // size - 2)
         refuse("record", "log" if record is None else record, problem, allowed, -(-steps // few))
     return schedule

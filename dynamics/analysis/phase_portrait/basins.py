@@ -30,9 +30,10 @@ EARLY, RESTS = 0.01, 1e-4
 """Part of the horizon at which flows are first checked; and largest relative change of a state over
 the second half of that time at which the flow counts as converged."""
 NEAR = 0.02
-"""Largest distance of the limits of two neighbours in one basin, over the sides."""
+"""Largest distance of the limits of two neighbours in one basin, relative to the sides."""
 SAME = 1e-3
-"""Largest distance of the limits of two regions that are merged into one basin, over the sides."""
+"""Largest distance of the limits of two regions that are merged into one basin, relative to the
+sides."""
 OUTSIDE = -1
 """Label of points outside the rectangle."""
 

@@ -33,11 +33,12 @@ SLOW, RUN = "slow", "run"
 FAST = 1e-2
 """A scalar is fast if its distance from its zero-rate value is below this part of its range."""
 REACH = 10.0
-"""Largest zero-rate value of a scalar that is searched, over its largest value along the run."""
+"""Largest zero-rate value of a scalar that is searched, relative to its largest value along the
+run."""
 ROUNDING = 1e-9
-"""Largest change, over the range, that is ignored when testing for monotonicity."""
+"""Largest change, relative to the range, that is ignored when testing for monotonicity."""
 BEYOND = 0.2
-"""First half width of the bracket around a Newton step, over the step."""
+"""First half width of the bracket around a Newton step, relative to the step."""
 
 PlaneFunction = Callable[[float, float], float]
 Index = tuple[int, ...]

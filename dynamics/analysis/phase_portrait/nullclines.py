@@ -34,7 +34,7 @@ BUDGET = 200_000
 PLAIN = 0.25
 """A cell is resolved if its second differences are below this part of its range."""
 CHORD = 2e-4
-"""Largest distance of a chord from the curve, over the side of the rectangle."""
+"""Largest distance of a chord from the curve, relative to the side of the rectangle."""
 HALVINGS = 4
 """Most bisections of a chord; near a corner, where branches cross, a chord never follows the
 curve."""
@@ -82,7 +82,7 @@ def nullcline(
 
     `function`: ``function(x, y)`` -> float; NaN or ArithmeticError if undefined; `x`, `y`: sides of
     the rectangle; `grid`: cells along each side at the first resolution; `tolerance`: largest error
-    of a point along its edge, over the side; `budget`: most nodes of a grid.
+    of a point along its edge, relative to the side; `budget`: most nodes of a grid.
 
     Examples
     --------

@@ -45,18 +45,18 @@ from dynamics.validation import integer, refuse
 from theory.summary import summarized
 
 MARGINS = (0.10, 0.14)
-"""Margins below and above the main run, over its range."""
+"""Margins below and above the main run, relative to its range."""
 RECORDS = 150
 """Records of each further run."""
 LATE = 100.0
-"""Horizon of the flows that determine basins, over the horizon of the runs."""
+"""Horizon of the flows that determine basins, relative to the horizon of the runs."""
 ARROWS = 24
 BUDGET = 40
-"""Most nodes of the grid of a nullcline, over the square of ``grid``."""
+"""Most nodes of the grid of a nullcline, as a multiple of the square of ``grid``."""
 Window = tuple[tuple[float, float] | None, tuple[float, float] | None]
 LOOKS, RESTS = 8, 1e-12
-"""Number of states of the run that are checked; and rate of the plane, over the rates at these
-states, below which the plane is at rest."""
+"""Number of states of the run that are checked; and rate of the plane, relative to the rates at
+these states, below which the plane is at rest."""
 GOLDEN = 1.32471795724474602596
 """The plastic number; its powers give points that fill a square evenly."""
 

@@ -17,7 +17,7 @@ from dynamics.validation import refuse
 from theory.summary import summarized
 
 TOLERANCE = 1e-14
-"""Tolerance of a zero-rate value, over the larger end of the bracket."""
+"""Tolerance of a zero-rate value, relative to the larger end of the bracket."""
 OPENINGS = 12
 """Most doublings of the bracket around a guess."""
 STEP, LEAP = 0.02, 0.5
@@ -28,19 +28,20 @@ pole."""
 SINK, SADDLE, SOURCE, DEGENERATE = "sink", "saddle", "source", "degenerate"
 CONTINUUM = "continuum"
 NEAR = 0.05
-"""Largest distance of a fixed point from the crossing of two polylines, over the sides."""
+"""Largest distance of a fixed point from the crossing of two polylines, relative to the sides."""
 WIDTH = 1e-5
-"""Step of finite differences, over the sides."""
+"""Step of finite differences, relative to the sides."""
 SLACK = 1e-9
-"""Gap between the ends of two chords, over the chords, up to which they count as crossing; and
-residual of a fixed point over the rates across a side."""
+"""Gap between the ends of two chords, relative to the chords, up to which they count as crossing;
+and residual of a fixed point over the rates across a side."""
 FLAT = 1e-9
 """An eigenvalue below this part of the other counts as 0."""
 ASIDE = (1e-4, 2e-4, 4e-4)
-"""Distances, over the sides, at which a zero is tested for further zeros around it."""
+"""Distances, relative to the sides, at which a zero is tested for further zeros around it."""
 SHORT_STEPS, SINGULAR, VANISHING = 10, 1e-8, 1e-12
-"""First: Newton steps of a test for further zeros. Second: singular value, over the largest, that
-counts as 0 (error of finite differences). Third: rates that count as 0, over those across a side.
+"""First: Newton steps of a test for further zeros. Second: singular value, relative to the largest,
+that counts as 0 (error of finite differences). Third: rates that count as 0, over those across a
+side.
 """
 
 Field = Callable[[float, float], tuple[float, float]]
