@@ -220,7 +220,7 @@ def _arrows(axes: Axes, result: Portrait) -> None:
     speed = np.hypot(*result.rates)
     there = np.isfinite(speed) & (speed > 0)
     if not there.all():
-        axes.plot(x[~there], y[~there], "x", color=style.GREY, ms=3, label="gradient unknown")
+        axes.plot(x[~there], y[~there], "x", color=style.GREY, ms=3, label="no gradient known")
     if not there.any():
         return
     along = result.rates / sides[:, None, None]

@@ -49,7 +49,7 @@ def test_the_command_prints_a_line_for_every_state(result, system):
     lines = printed[first : next(k for k in range(first, len(printed)) if not printed[k])]
     (alpha,) = [line for line in lines if line.startswith("alpha")]
     cells = [cell.strip() for cell in alpha.split("  ") if cell.strip()]
-    assert cells == ["alpha", "1 to 2.5", "2 (1 of 2)", "not to the end", "2 to 30 %"]
+    assert cells == ["alpha", "1 to 2.5", "2 (1 of 2)", "not at the end", "2 to 30 %"]
     assert report.document(result)["departures"]["0.1"]["alpha"].tolist() == [2.0, np.inf]
     assert report.departs(result)
     assert not report.departs(replace(result, full=replace(result.full, settings={})))
