@@ -42,7 +42,7 @@ BROKEN = [
 
 def test_frozen_values_are_no_step_of_the_inner_products(system):
     problem = system.ReducedPopulation(system.Parameters(**EVEN, frozen="values"))
-    with pytest.raises(InvalidRequest, match="frozen='values' is not a step"):
+    with pytest.raises(InvalidRequest, match="frozen='values' has no recursion"):
         gram(problem, 0.1, 3)
 
 
