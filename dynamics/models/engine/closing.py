@@ -26,7 +26,7 @@ from theory.closure import CHECKED, PROVED, STATED, Closure, checked
 from theory.closure.conservation import ConservationLaw
 from theory.closure.linear import MOST_SCALARS, LinearSpace
 from theory.closure.orbits import Generator, orbit_classes
-from theory.closure.partition import EntryClasses, SampleClasses
+from theory.closure.partition import EntryClasses, SampleClasses, cells
 from theory.closure.refinement import leaving, refine, tied
 from theory.closure.regime import PLAIN, Regime
 from theory.color_refinement import by_appearance
@@ -43,6 +43,8 @@ SCALES = (0.0, 0.1, 0.3, 1.0, 1.0)
 """Scales of random displacements from the start at which the gradient is evaluated in floats."""
 SAME = 1e-9
 """Tolerance on the change of a gradient under its symmetry, relative to the largest component."""
+ROUNDING, NEAR = 1e-12, 1e-4
+"""Least and largest relative difference of two gradients that is named if it splits a class."""
 ERRORS = 8.0
 """Sampling-error bound, in standard errors of the mean over draws."""
 DRAWS = 2000
@@ -165,6 +167,7 @@ class Closing:
             risk.of(GIVEN), start, triples, self.arrays, self.generator, self.regime.signs
         )
         classes = self._orbits(classes, risk)
+        self._name_near(classes)
         if made.law is None:
             return classes, None, risk
         point = tied(classes.labels, classes.signs, triples, self.generator)
@@ -252,6 +255,30 @@ class Closing:
             if np.isfinite(size) and size > 0:
                 parts.append(float(np.abs(classes.residual(slope)).max()) / size)
         return max(parts)
+
+    def _name_near(self, classes: EntryClasses) -> None:
+        """Remark on two entries that start alike and whose gradients differ by little."""
+        start = self.made.flat_start
+        own = cells(start, self.arrays)
+        signs = np.where(start != 0, np.sign(start), classes.signs)
+        drawn = np.random.default_rng(SEED).standard_normal(int(own.max(initial=0)) + 1)
+        moved = signs * drawn[own]
+        slope = signs * self.gradient(start + np.where(classes.labels >= 0, moved, 0.0))
+        if not np.isfinite(slope).all():
+            return
+        order = np.lexsort((slope, own))
+        one, two = order[:-1], order[1:]
+        sizes = np.maximum(np.abs(slope[one]), np.abs(slope[two]))
+        share = np.abs(slope[one] - slope[two]) / np.where(sizes > 0, sizes, 1.0)
+        apart = (own[one] == own[two]) & (classes.labels[one] != classes.labels[two])
+        apart &= sizes > SAME * np.abs(slope).max(initial=0.0)
+        near = np.flatnonzero(apart & (share < NEAR) & (share > ROUNDING))
+        if near.size:
+            first, second = sorted((int(one[near[0]]), int(two[near[0]])))
+            self.remarks.append(
+                f"{self.made.entry_name(first)} and {self.made.entry_name(second)} part: gradients "
+                f"{slope[first]:.9g} and {slope[second]:.9g} at a state where they are equal"
+            )
 
     # Tables
 
