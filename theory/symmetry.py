@@ -179,7 +179,7 @@ class Classes:
 
 
 def classes(structure: object) -> Classes:
-    """Classes of index pairs that stay equal by the symmetry of a structure.
+    """Classes of index pairs whose entries stay equal by the symmetry of a structure.
 
     Parameters
     ----------

@@ -16,9 +16,9 @@ ROUNDING = 1e-12
 def rows_with_overlaps(gram: ArrayLike) -> FloatArray:
     """Rows with given inner products.
 
-    A risk that depends on its rows only through their overlaps is the same function at every
-    dimension. It can be trained at a dimension equal to the number of rows, from rows with the
-    overlaps of the start.
+    A risk that depends on its rows only through their inner products (overlaps) is the same
+    function at every dimension. A model with such a risk can therefore be trained at a dimension
+    equal to the number of rows, from a start with the given overlaps.
 
     Parameters
     ----------

@@ -208,7 +208,7 @@ class Trajectory:
 
     @classmethod
     def from_stored(cls, dataset: xarray.Dataset) -> Trajectory:
-        """Trajectory from the dataset of `stored`; older datasets get a plain presentation."""
+        """Trajectory from the dataset of `stored`; older datasets get default labels."""
         read = {name: json.loads(dataset.attrs[name]) for name in TEXTS}
         names, shapes, groups = read["layout"]
         layout = Layout(tuple(names), tuple(map(tuple, shapes)), tuple(groups))

@@ -25,7 +25,7 @@ BRIEF = 0.05
 SEARCH_SECONDS = 10.0
 """Most seconds of the search for a smaller learning rate."""
 NEAR_LIMIT = 0.8
-"""Learning rate over the stability limit from which a remark is made."""
+"""Ratio of learning rate to stability limit from which the run carries a remark."""
 AT_LIMIT = 1e-6
 """Relative distance below which a learning rate counts as equal to the stability limit."""
 JUMPS = "where a gradient jumps, every eta may reverse it"
@@ -155,7 +155,7 @@ def smaller_rate(
         if reversing and abs(limit / largest - 1) < AT_LIMIT:
             bound, tried = rates_text(rates, limit, 4), rates_text(rates, 0.9 * limit, 2)
             return f"{used} is at the stability limit {bound} there: {FOR_EVER}; try eta={tried}"
-        if limit < largest:  # not of all states: the rate of the trial run is safer
+        if limit < largest:  # if some states were not reached in time, the trial run may allow less
             return above(limit, 0.9 * limit if whole else min(0.9 * limit, rate))
         if reversing and whole:
             bound = rates_text(rates, limit, 4)

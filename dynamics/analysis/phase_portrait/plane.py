@@ -362,7 +362,7 @@ def summary(result: Portrait) -> dict[str, Any]:
 
 
 def sentence(result: Portrait) -> str:
-    """Sentence on a portrait, with its numbers."""
+    """One sentence that describes a portrait by its counts and values."""
     counts = ", ".join(
         f"{len(line.branches)} of d{name}/dt = 0"
         + ("" if line.converged else " (two resolutions differ)")

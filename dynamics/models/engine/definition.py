@@ -290,9 +290,9 @@ class Definition:
 
 
 def parameters_of(model: Model, pickled: Callable[..., tuple[Any, ...]]) -> type[Any]:
-    """Frozen dataclass of a model's constants, validated against its limits.
+    """Frozen dataclass of a model's constants, each checked against the limits of the model file.
 
-    `pickled`: function that returns the ``__reduce__`` value for a name, arguments and options.
+    `pickled`: gives ``__reduce__`` its value, from a class's name and its constructor's arguments.
     """
     kinds = {bool: bool, int: whole(NEGATIVE, at_most=2**63 - 1), float: number(), str: str}
     fields: list[Any] = []

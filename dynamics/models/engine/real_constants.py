@@ -98,9 +98,9 @@ class Reading:
 
 
 def reading(entries: Any) -> Reading:
-    """Split an array of numbers and expressions into functions of the constants and tables.
+    """Write an array as a sum of functions of the real constants, each times a table of numbers.
 
-    `entries`: floats or objects. Raises ValueError above `MOST_FUNCTIONS` functions.
+    `entries`: floats or sympy expressions. Raises ValueError above `MOST_FUNCTIONS` functions.
     """
     array = np.asarray(entries)
     if array.dtype != object:

@@ -27,7 +27,7 @@ class Training:
     """Options of training on samples.
 
     `batch`: number of samples of a mini-batch, reshuffled every epoch; default all samples;
-    `dtype`: ``"float64"``, or ``"float32"`` for samples (also fresh ones) and sums.
+    `dtype`: precision of the samples and of the sums over them, ``"float64"`` or ``"float32"``.
     """
 
     batch: whole(1, optional=True) = None  # type: ignore[valid-type]

@@ -39,7 +39,7 @@ SECONDS_PER_SUM, SECONDS_PER_TYPE = 1.4e-5, 2.8e-7
 MOST_PATCHES = 2**14
 """Most patches; their law of sums takes some seconds, a time that grows as their square."""
 MOST_NUMBERS = 85_000_000
-"""Most numbers in all tables together, 680 MB; a gradient takes up to a second."""
+"""Maximum count of numbers in all tables together (680 MB); a gradient takes up to a second."""
 TABLES, SPREAD = 10, 33.0
 """Number of tables of an expectation; number of sums above probability 1e-60 over sqrt(patches)."""
 LAYOUT = Layout(("alpha", "gamma", "rho"), ((), (), ()), groups=("v", "A", "A"))
@@ -63,7 +63,8 @@ class ReducedPopulation(PositionalProblem, ExpectedProblem):
     `parameters`: Parameters; `expectation`: method for the random sets: ``"exact"`` sums all
     multisets of types; ``"spectral"`` is exact to a tolerance at any size; ``"sampled"`` draws from
     the law; ``"auto"`` takes the cheaper of exact and spectral; `tolerance`: error of
-    ``"spectral"`` and ``"auto"``, relative to the gross; `samples`, `seed`: number and seed of the
+    ``"spectral"`` and ``"auto"``, relative to the gross
+    gradient (see Notes); `samples`, `seed`: number and seed of the
     draws of ``"sampled"``. Raises InvalidRequest for an unknown expectation, or an unsuitable size.
 
     Notes

@@ -145,10 +145,10 @@ def margins(logits: FloatArray, values: FloatArray, head: Head) -> FloatArray:
 def sharp_error(law: tuple[int, int, float], p: int = 3, group: int = 1) -> SignError:
     r"""Error of :math:`\sum_g (\sum_{l \in g} z_l)^p`: uniform attention to a group of sets.
 
-    The limit of large s and small nu for attention to one set (``group`` 1, own or shifted), to a
-    pair of sets (2), or to all sets (L, the linear rule sign(Z)). `law`: (D, C, q); `p`: odd degree
-    of the activation; `group`: number of sets in a group, a divisor of L. Exact up to rounding, by
-    convolution over the groups.
+    The sign error of attention in the limit of large s and small nu. `law`: (D, C, q); `p`: odd
+    degree of the activation; `group`: number of sets that a patch attends to, a divisor of L: 1 is
+    one set, its own or a shifted one; L is all sets, which gives the linear rule sign(Z). Exact up
+    to rounding, by convolution over the groups.
     """
     D, C, q = law
     members, groups = group * C, D // (group * C)
