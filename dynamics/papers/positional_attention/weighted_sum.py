@@ -238,7 +238,7 @@ class Sampled(WeightedSum):
         return {"value": each @ weight, "gross": sizes @ weight, "standard_error": spread}
 
     def _standard_error(self, terms: FloatArray) -> FloatArray:
-        """Standard error from the variance within strata; a stratum is a value of Z, tails merged."""
+        """Standard error from the variance within strata: values of the sum Z, tails merged."""
         totals = (self.configurations.counts @ np.array([1.0, -1.0])).sum(axis=1)
         strata = (totals - totals.min()).astype(np.int64)
         weight, samples = self.configurations.probability, float(self.samples)

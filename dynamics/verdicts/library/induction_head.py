@@ -1,10 +1,10 @@
 r"""Induction heads: the 19 scalars, emergence of the head over N, and three scalars alone.
 
 On the closed space the scores and the answer are sums of inner products of tokens and positions.
-Each is 0 or 1; with the matrix M between its two vectors it is 0 or :math:`\pm 1`. The loss therefore depends on the 19 scalars and on
-N only, and costs :math:`O(N^3)` at any D: `scalar_model` is a model of the scalars, and a test
-compares it with the model file. Time is that of the flow of the scalars; entries move D times
-slower, since a scalar of D entries has D times the derivative.
+Each is 0 or 1; with the matrix M between its two vectors it is 0 or :math:`\pm 1`. The loss
+therefore depends on the 19 scalars and on N only, and costs :math:`O(N^3)` at any D: `scalar_model`
+is a model of the scalars, and a test compares it with the model file. Time is that of the flow of
+the scalars; entries move D times slower, since a scalar of D entries has D times the derivative.
 """
 
 from __future__ import annotations

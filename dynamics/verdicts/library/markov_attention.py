@@ -176,7 +176,7 @@ def kept(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, "risk", scales=("log", "linear")),
 )  # fmt: skip
 def global_minima(case: Case) -> dict[str, Any]:
-    """End of the flow from starts beyond the separatrix, where the risk leads to global minima."""
+    """End of the flow from starts on the side of the separatrix that has the global minima."""
     law, run = case.parameters, case.run
     z = np.log((1 - law.p) * (1 - law.q) / (law.p * law.q))
     return {

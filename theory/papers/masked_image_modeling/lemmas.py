@@ -130,8 +130,8 @@ def live_entries() -> Evidence:
 def key_by_key(case: Masked, token: Callable[[int], sympy.Expr]) -> sympy.Expr:
     """Lemma A.1 for one mask: minus the derivative of the loss by e_p^T Q v, for a unit vector v.
 
-    The sum over keys q of u_q <X_p - F_p, 1{q unmasked} X_q - F_p> token(q). `token`: key q -> inner
-    product of its token with v.
+    The sum over keys q of u_q <X_p - F_p, 1{q unmasked} X_q - F_p> token(q). `token`: key q ->
+    inner product of its token with v.
     """
     patches = model.image(SMALL, 0, LATENTS)
     output = model.reconstruction(ATTENTION, patches, case.hidden)
