@@ -36,6 +36,7 @@ from dynamics.training.descent import descend
 from dynamics.training.flow import flow, flows
 from dynamics.training.rules import rule
 from dynamics.training.stability_limit import stability_limit
+from dynamics.verdicts.draw import draw
 from dynamics.verdicts.findings import Finding, Verdict
 from dynamics.verdicts.verify import verify
 
@@ -56,6 +57,7 @@ __all__ = [
     "compare",
     "descend",
     "diversity",
+    "draw",
     "flow",
     "flows",
     "load",

@@ -26,7 +26,7 @@ from typing import Any
 
 from dynamics.library import system_names
 from dynamics.registry import load_system
-from dynamics.verdicts.figure import figures
+from dynamics.verdicts.draw import figures
 from dynamics.verdicts.verdict_report import prose
 
 CACHE = Path(__file__).resolve().parents[1] / "cache"

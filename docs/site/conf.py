@@ -24,6 +24,7 @@ exclude_patterns = ["static", "extra"]
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 nb_execution_mode = "off"  # notebooks are shown with their stored outputs
+nb_render_markdown_format = "myst"  # formulas in Markdown outputs
 
 # Docstrings: numpydoc; a name in single backticks links to its documentation if it has one.
 default_role = "py:obj"

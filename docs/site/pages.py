@@ -33,9 +33,11 @@ REFERENCE = {
             "dynamics.problem.Problem", "dynamics.problem.Layout",
             "dynamics.description.Description", "dynamics.description.Symbol",
             "dynamics.description.Definition", "dynamics.presentation.Presentation",
+            "dynamics.verdicts.figure.Drawing",
         ),
     ),
     "plotting": ("Pictures", "dynamics.plotting", ()),
+    "phase_diagrams": ("Phase diagrams of sweeps", "dynamics.phase_diagrams", ()),
     "analysis": (
         "Stability and phase planes",
         "",

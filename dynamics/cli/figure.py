@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 def add_flags(parser: Parser) -> None:
     """Add the flags other than parameters, those of each figure included."""
-    from dynamics.verdicts.figure import figures, flags_of
+    from dynamics.verdicts.draw import figures
+    from dynamics.verdicts.figure import flags_of
 
     for name, figure in figures(parser.system).items():
         switches, own = flags_of(figure)
@@ -40,7 +41,8 @@ def add_flags(parser: Parser) -> None:
 
 def execute(request: CommandRequest) -> int:
     """Draw and write; return the exit code."""
-    from dynamics.verdicts.figure import draw, figures, flags_of
+    from dynamics.verdicts.draw import draw, figures
+    from dynamics.verdicts.figure import flags_of
 
     options, system = request.flags, request.system
     names = list(figures(system))
@@ -63,7 +65,7 @@ def execute(request: CommandRequest) -> int:
         settings["checkpoints"] = str(checkpoints)
     with interruption() as interrupted, picture_look(options) as look:
         try:
-            drawing = draw(system, name, None, seed, thorough, settings, request.entries)
+            drawing = draw(system, name, request.entries, seed, thorough, settings)
         except (Exception, KeyboardInterrupt):
             if not interrupted.is_set():
                 raise
@@ -119,7 +121,8 @@ def _remark_on(checkpoints: Path, resumed: bool) -> None:
 
 def _flags_of_figure(request: CommandRequest, name: str) -> dict[str, Any]:
     """Options of a figure given as flags; refuse options of another figure."""
-    from dynamics.verdicts.figure import figures, flags_of
+    from dynamics.verdicts.draw import figures
+    from dynamics.verdicts.figure import flags_of
 
     every = {each: flags_of(figure) for each, figure in figures(request.system).items()}
     settings: dict[str, Any] = {}

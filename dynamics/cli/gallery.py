@@ -28,7 +28,7 @@ def execute(request: CommandRequest) -> int:
     from dynamics.results import storage
     from dynamics.results.hypertext import html
     from dynamics.verdicts import gallery, verdicts_of
-    from dynamics.verdicts.figure import draw
+    from dynamics.verdicts.draw import draw
     from dynamics.verdicts.stability import stability_of
     from dynamics.verdicts.verify import verify
 
@@ -46,7 +46,7 @@ def execute(request: CommandRequest) -> int:
         names.append("plane")
     for name in names:
         try:
-            drawings[name] = draw(system, name, seed=seed, user_parameters=own)
+            drawings[name] = draw(system, name, seed=seed, parameters=own)
         except InvalidRequest as refusal:
             print(f"attdyn: without figure {name}: {refusal}", file=sys.stderr)
     verdicts = verify(system, parameters if own else None, seed=seed) if system.claims else []

@@ -17,10 +17,8 @@ import numpy as np
 from dynamics.plotting.captions import cut, fixed, subtitle
 from dynamics.plotting.style import RC, new_figure
 from dynamics.problem import FloatArray
-from dynamics.registry import load_system
 from dynamics.system import System
 from dynamics.validation import InvalidRequest, integer, real
-from dynamics.verdicts import verdicts_of
 from theory.summary import summarized
 
 
@@ -196,43 +194,3 @@ def flags_of(figure: Callable[..., Drawing]) -> tuple[dict[str, str], dict[str, 
 
 
 Figure = Callable[[System, FigureRequest], Drawing]
-
-
-def figures(system: System) -> Mapping[str, Figure]:
-    """Figures of a system: name -> function; empty if it has none.
-
-    A system built from a model also has the figures of `dynamics.verdicts.own_models`.
-    """
-    own = verdicts_of(system, "figures")
-    if system.model is not None:
-        from dynamics.verdicts.own_models import FIGURES
-
-        return {**own, **FIGURES}
-    return own
-
-
-def draw(
-    system: Any,
-    name: str,
-    parameters: Any = None,
-    seed: int = 0,
-    thorough: bool = False,
-    options: Mapping[str, Any] | None = None,
-    user_parameters: Mapping[str, Any] | None = None,
-) -> Drawing:
-    """Draw a figure of a system's paper.
-
-    `system`: as in `dynamics.load_system`; `name`: as in the paper: ``"4"``, ``"1b"``;
-    `parameters`: all Parameters; the figure's defaults if None; `seed`: of every random draw;
-    `thorough`: run the full protocol; `options`: options of the figure; `user_parameters`: single
-    parameters that replace the figure's defaults. Raises InvalidRequest for an unknown figure, an
-    invalid seed or an invalid option.
-    """
-    loaded = load_system(system)
-    table = figures(loaded)
-    if name not in table:
-        names = ", ".join(table) or "none"
-        raise InvalidRequest(f"figure {name!r} of {loaded.name} is unknown; known are {names}")
-    seed = integer("seed", seed, at_least=0, at_most=2**63 - 1)
-    user_options = {"thorough": thorough, **(options or {})}
-    return table[name](loaded, FigureRequest(parameters, seed, user_options, user_parameters or {}))

@@ -93,6 +93,12 @@ CALLS = {
         (lambda s, p, r, f: dynamics.verify(s, seed="x"), "seed='x'"),
         (lambda s, p, r, f: dynamics.verify(s, 5), "parameters=5"),
     ],
+    "draw": [
+        (lambda s, p, r, f: dynamics.draw(s, "99"), "figure '99'"),
+        (lambda s, p, r, f: dynamics.draw(s, "1b", 5), "parameters=5"),
+        (lambda s, p, r, f: dynamics.draw(s, "1b", seed="x"), "seed='x'"),
+        (lambda s, p, r, f: dynamics.draw(s, "1b", options={"x": 1}), "option 'x'"),
+    ],
     "rows_with_overlaps": [
         (lambda s, p, r, f: dynamics.rows_with_overlaps([[1.0, 2.0], [3.0, 4.0]]), "gram"),
     ],

@@ -10,7 +10,7 @@ import dynamics
 from dynamics import models
 from dynamics.library import library_names
 from dynamics.verdicts import verdicts_of
-from dynamics.verdicts.figure import draw
+from dynamics.verdicts.draw import draw
 
 FOLDER = Path(models.__file__).parent
 CLOSES = {

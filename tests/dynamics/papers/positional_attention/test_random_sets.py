@@ -74,3 +74,13 @@ def test_the_error_reaches_zero_and_alpha_grows_beyond_its_value_at_t1(system):
     plain = dynamics.flow(system.ReducedPopulation(system.Parameters(D=9, C=3), "exact"), time=1e4)
     assert not plain.events["event_III"]
     assert plain.reasons["event_III"] == "falls to the horizon"
+
+
+def test_a_kept_sample_without_the_rare_sets_of_one_sign_lets_alpha_grow(system):
+    """The exact law has an irreducible error, which 200 samples at q = .15 do not show."""
+    law = system.Parameters(D=12, C=4, q=0.15)
+    exact = dynamics.flow(system.ReducedPopulation(law, "exact"), time=1e6)
+    sample = system.ReducedPopulation(law, "sampled", samples=200, seed=0)
+    sampled = dynamics.flow(sample, time=1e6)
+    assert sampled["risk"][-1] < 1e-6 < exact["risk"][-1]
+    assert sampled["alpha"][-1] > 4 * exact["alpha"][-1]

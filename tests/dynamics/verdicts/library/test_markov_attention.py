@@ -8,7 +8,7 @@ import pytest
 
 import dynamics
 from dynamics.models import markov_attention as file
-from dynamics.verdicts.figure import draw
+from dynamics.verdicts.draw import draw
 from dynamics.verdicts.library.markov_attention import is_good, separatrix
 
 SYSTEM = dynamics.load_system("markov_attention")

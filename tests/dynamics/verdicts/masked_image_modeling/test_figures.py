@@ -5,7 +5,7 @@ import pytest
 
 import dynamics
 from dynamics.validation import InvalidRequest
-from dynamics.verdicts.figure import draw
+from dynamics.verdicts.draw import draw
 
 SYSTEM = dynamics.load_system("masked_image_modeling")
 SMALL = {"P": 12, "C_global": 8, "C_local": 4, "masked": 3}
@@ -13,7 +13,7 @@ SMALL = {"P": 12, "C_global": 8, "C_local": 4, "masked": 3}
 
 def test_a_plane_without_equal_rates_says_so():
     drawing = draw(
-        SYSTEM, "gap", user_parameters={"P": 64, "masked": 63}, options={"local": 3, "core": 4}
+        SYSTEM, "gap", parameters={"P": 64, "masked": 63}, options={"local": 3, "core": 4}
     )
     ratios = np.concatenate([row[2] for row in drawing.data["rows"]])
     assert ratios.max() < 1
@@ -43,19 +43,19 @@ def test_the_caption_of_the_scaling_says_what_is_not_reached():
 )  # fmt: skip
 def test_what_cannot_be_drawn_is_refused_with_the_reason(name, given, options, told):
     with pytest.raises(InvalidRequest) as refusal:
-        draw(SYSTEM, name, user_parameters=given, options=options)
+        draw(SYSTEM, name, parameters=given, options=options)
     assert told in str(refusal.value)
     assert "\n" not in str(refusal.value)
 
 
 def test_figures_show_what_was_measured():
     small = {"P": 256, "C_global": 128, "C_local": 4}
-    phases = draw(SYSTEM, "phases", user_parameters=small, options={"steps": 400})
+    phases = draw(SYSTEM, "phases", parameters=small, options={"steps": 400})
     run = dynamics.descend(SYSTEM.ReducedPopulation(SYSTEM.Parameters(**small)), 1.0, 400)
     shown = [run["Phi_m"][1:], -run["alpha_0"][1:], run["local_masked"][1:]]
     for panel, line, values in zip(phases.axes, (0, 1, 3), shown, strict=True):
         np.testing.assert_array_equal(panel.lines[line].get_ydata(), values)
-    diversity = draw(SYSTEM, "diversity", user_parameters=small, options={"maps": 5, "keys": (4,)})
+    diversity = draw(SYSTEM, "diversity", parameters=small, options={"maps": 5, "keys": (4,)})
     np.testing.assert_array_equal(
         diversity.axes[1].lines[0].get_ydata(), diversity.data["variation"]
     )
@@ -65,7 +65,7 @@ def test_figures_show_what_was_measured():
 
 
 def test_the_plane_agrees_with_training():
-    drawing = draw(SYSTEM, "gap", user_parameters={"P": 256}, options={"local": 3, "core": 6})
+    drawing = draw(SYSTEM, "gap", parameters={"P": 256}, options={"local": 3, "core": 6})
     boundary, trained = drawing.data["boundary"], drawing.data["trained"]
     assert len(boundary) == 3
     np.testing.assert_array_equal(trained[:, 2], trained[:, 3])

@@ -8,7 +8,7 @@ import dynamics
 from dynamics.cli import main
 from dynamics.images import datasets
 from dynamics.validation import InvalidRequest
-from dynamics.verdicts.figure import draw
+from dynamics.verdicts.draw import draw
 from dynamics.verdicts.masked_image_modeling import diversity
 from dynamics.verdicts.masked_image_modeling.diversity import Measures, Plan
 

@@ -8,7 +8,7 @@ from verdicts import moved, verdict_of, verdicts
 
 import dynamics
 from dynamics.verdicts.cases import reduced_flow
-from dynamics.verdicts.figure import draw
+from dynamics.verdicts.draw import draw
 from dynamics.verdicts.positional_attention import plateau, update_rules
 from dynamics.verdicts.positional_attention.flow_figures import FIXED
 from dynamics.verdicts.positional_attention.plateau import ending, plateau_of, prediction
@@ -60,7 +60,7 @@ def test_the_predictor_of_equation_2_is_the_best_of_a_grid():
 
 def test_the_law_of_t1_is_that_of_its_flows():
     options = {"D": [16, 20, 24], "means": [3.0, 5.0], "time": 1e7}
-    drawing = draw(SYSTEM, "T1", options=options, user_parameters={"C": 2})
+    drawing = draw(SYSTEM, "T1", options=options, parameters={"C": 2})
     rows = drawing.data["rows"]
     assert len(rows) == 12
     for row in rows[:1] + rows[-1:]:
@@ -73,7 +73,7 @@ def test_the_law_of_t1_is_that_of_its_flows():
     x = np.log([(np.e, row["D"], row["mean"]) for row in own])
     fitted, *_ = np.linalg.lstsq(x, np.log([row["T1"] for row in own]))
     np.testing.assert_allclose(drawing.data["laws"][FIXED]["exponents"], fitted[1:], rtol=1e-9)
-    short = draw(SYSTEM, "T1", options=options | {"time": 1.0}, user_parameters={"C": 2})
+    short = draw(SYSTEM, "T1", options=options | {"time": 1.0}, parameters={"C": 2})
     assert all(np.isnan(row["T1"]) for row in short.data["rows"])
     assert "12 of 12 flows do not reach T1" in short.caption
 

@@ -5,7 +5,8 @@ import pytest
 
 import dynamics
 from dynamics.validation import InvalidRequest
-from dynamics.verdicts.figure import FigureRequest, draw
+from dynamics.verdicts.draw import draw
+from dynamics.verdicts.figure import FigureRequest
 from dynamics.verdicts.positional_attention import convolution as figure_2
 from dynamics.verdicts.positional_attention.convolution import KINDS, linear_error
 from dynamics.verdicts.positional_attention.figures import border, localised

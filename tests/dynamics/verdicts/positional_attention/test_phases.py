@@ -10,7 +10,7 @@ from verdicts import moved, verdict_of, verdicts
 import dynamics
 from dynamics.validation import InvalidRequest
 from dynamics.verdicts.cases import reduced_flow
-from dynamics.verdicts.figure import draw
+from dynamics.verdicts.draw import draw
 from dynamics.verdicts.positional_attention import (
     CHECKS,
     flow_figures,

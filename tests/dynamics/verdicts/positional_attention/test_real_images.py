@@ -16,7 +16,7 @@ from dynamics.images.networks import Convolution, Transformer
 from dynamics.images.protocol import Trained
 from dynamics.images.training import Run
 from dynamics.validation import InvalidRequest
-from dynamics.verdicts.figure import draw
+from dynamics.verdicts.draw import draw
 from dynamics.verdicts.positional_attention import real_images
 
 SYSTEM = dynamics.load_system("positional_attention")

@@ -7,7 +7,7 @@ import pytest
 
 import dynamics
 from dynamics.results.power_law import exponent
-from dynamics.verdicts.figure import draw
+from dynamics.verdicts.draw import draw
 from dynamics.verdicts.positional_attention import convolution, samples
 from dynamics.verdicts.positional_attention.figures import localised
 

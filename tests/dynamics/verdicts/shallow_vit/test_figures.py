@@ -6,7 +6,7 @@ from matplotlib.text import Text
 
 import dynamics
 from dynamics.validation import InvalidRequest
-from dynamics.verdicts.figure import draw
+from dynamics.verdicts.draw import draw
 from dynamics.verdicts.shallow_vit import iterations, trial_rows
 from theory.papers.shallow_vit.attention_limits import ceiling
 
@@ -17,19 +17,19 @@ QUICK = {"trials": 3, "samples": (2, 24), "workers": 0}
 def test_figures_of_success_show_what_was_measured():
     given = {"m": 40, "L": 40}
     options = QUICK | {"alphas": (0.35, 0.4, 0.45)}
-    drawing = draw(SYSTEM, "1a", user_parameters=given, options=options)
+    drawing = draw(SYSTEM, "1a", parameters=given, options=options)
     share, left = drawing.data["share"], drawing.axes[0].collections[0]
     # The variable grows as alpha_* falls.
     np.testing.assert_array_equal(np.ma.filled(left.get_array(), np.nan), share[::-1].T)
     law = iterations.law_at(SYSTEM.Parameters(data="fixed_disc", **given), "rest", 0.35)
     loop = trial_rows.trials_of(SYSTEM.ReducedPopulation, law, 0, 3, (2, 24)).loss
     np.testing.assert_array_equal(share[0], (loop < trial_rows.SUCCESS).mean(axis=1))
-    both = draw(SYSTEM, "3", user_parameters=given, options=options | {"alphas": (0.15, 0.3, 0.6)})
+    both = draw(SYSTEM, "3", parameters=given, options=options | {"alphas": (0.15, 0.3, 0.6)})
     assert both.data["trained"]["share"].shape == (3, 2)
 
 
 def test_figure_2_is_that_of_single_runs():
-    drawing = draw(SYSTEM, "2", user_parameters={"m": 40}, options={"seeds": 2, "workers": 0,
+    drawing = draw(SYSTEM, "2", parameters={"m": 40}, options={"seeds": 2, "workers": 0,
                                                           "families": ("none",)})  # fmt: skip
     found = drawing.data["none"]
     law = SYSTEM.Parameters(m=40, L=100)
@@ -45,12 +45,12 @@ def test_figure_2_is_that_of_single_runs():
 def test_figures_of_noisy_tokens():
     given = {"m": 40, "L": 20, "d": 6}
     options = {"samples": 10, "steps": 40, "seeds": 2}
-    attention = draw(SYSTEM, "4", user_parameters=given, options=options)
+    attention = draw(SYSTEM, "4", parameters=given, options=options)
     run, lines = attention.data["margin 1"]["relevant"], attention.axes[0, 0].lines
     np.testing.assert_array_equal(lines[0].get_ydata(), np.mean(run, axis=0))
     np.testing.assert_allclose(lines[1].get_ydata(), 1 - np.mean(run, axis=0), rtol=1e-14)
     quick = options | {"removed": (0.0, 0.5), "workers": 0}
-    tokens = draw(SYSTEM, "5", user_parameters=given, options=quick)
+    tokens = draw(SYSTEM, "5", parameters=given, options=quick)
     found = tokens.data["loss"][0]["irrelevant first"]
     np.testing.assert_array_equal(tokens.axes[0, 0].lines[3].get_ydata(), found.mean(axis=1))
     assert found[0].tolist() == tokens.data["loss"][0]["at random"][0].tolist()
@@ -69,12 +69,12 @@ def test_figures_of_noisy_tokens():
 )
 def test_what_cannot_be_drawn_is_refused(name, given, options, told):
     with pytest.raises(InvalidRequest, match=told):
-        draw(SYSTEM, name, user_parameters=given, options=options)
+        draw(SYSTEM, name, parameters=given, options=options)
 
 
 def test_where_nothing_was_fitted_the_caption_says_so():
     few = QUICK | {"samples": (2, 4), "trials": 1, "sigmas": (0.0, 0.5)}
-    drawing = draw(SYSTEM, "1b", user_parameters={"m": 40, "L": 40}, options=few)
+    drawing = draw(SYSTEM, "1b", parameters={"m": 40, "L": 40}, options=few)
     assert "not fitted (too few values)" in drawing.caption
     words = [text.get_text() for text in drawing.axes[0].figure.findobj(Text)]
     assert not any("nan" in word for word in [*words, drawing.caption])
@@ -85,7 +85,7 @@ def test_the_ceiling_of_one_sample_is_not_that_of_the_law():
 
     def top(samples):
         options = {"samples": samples, "steps": 20, "seeds": 1, "margins": ("one",)}
-        caption = draw(SYSTEM, "4", user_parameters=given, options=options).caption
+        caption = draw(SYSTEM, "4", parameters=given, options=options).caption
         return float(caption.split("cannot exceed ")[1][:-1])
 
     law = SYSTEM.Parameters(data="fixed_disc", **given)

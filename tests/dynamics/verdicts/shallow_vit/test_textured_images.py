@@ -9,7 +9,7 @@ from small_images import write_bars
 import dynamics
 from dynamics.images import datasets
 from dynamics.validation import InvalidRequest
-from dynamics.verdicts.figure import draw
+from dynamics.verdicts.draw import draw
 from dynamics.verdicts.shallow_vit import textured_images
 from dynamics.verdicts.shallow_vit.textured_images import SHARES, Scene, Trials
 
