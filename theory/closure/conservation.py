@@ -14,7 +14,7 @@ fraction, all coefficients of the law are computed in floats.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations_with_replacement
@@ -246,18 +246,3 @@ def pair_laws(labels: IntArray, signs: FloatArray, at_start: FloatArray) -> list
             other = -Fraction(int(signs[one] * signs[k]))
             laws.append(_stated([(one,), (k,)], [Fraction(1), other], at_start))
     return laws
-
-
-def break_by_descent(
-    law: ConservationLaw, run: Callable[[float], FloatArray], rates: Sequence[float]
-) -> tuple[FloatArray, float]:
-    """Largest change of a law along runs of gradient descent, and its power of eta.
-
-    `run`: function of the learning rate -> scalars of a run to a fixed time, shape (records,
-    count); `rates`: learning rates. Returns the changes, float array, shape (rates,), and the slope
-    of log(change) against log(eta), float.
-    """
-    changes = np.array([float(np.abs(law.at(run(eta)) - law.value).max()) for eta in rates])
-    if (changes <= 0).any():
-        return changes, float("nan")
-    return changes, float(np.polyfit(np.log(rates), np.log(changes), 1)[0])

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from breaking import break_by_descent
 
 import dynamics
-from theory.closure.conservation import break_by_descent
 
 LIBRARY = Path(dynamics.models.__file__).parent
 PATTERNS, NEURONS, ETA = 5, 24, 0.02

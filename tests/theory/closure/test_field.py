@@ -4,10 +4,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from breaking import break_by_descent
 
 import dynamics
 from theory.closure import modular, refinement
-from theory.closure.conservation import Products, break_by_descent, quadratic_forms
+from theory.closure.conservation import Products, quadratic_forms
 from theory.closure.linear import closed_span, exact_basis, numeric_basis
 from theory.closure.refinement import leaving, refine
 from theory.program import field
