@@ -57,7 +57,7 @@ def test_a_changed_model_is_refused_with_the_difference(here, capsys, interrupte
     captured = capsys.readouterr()
     assert (captured.out, captured.err.count("\n")) == ("", 1)
     assert "holds another run (" in captured.err
-    assert "loss=" in captured.err
+    assert "loss: stored" in captured.err
     Path("my.py").write_text(TEXT + "\n# a remark\n")
     assert main([*RUN, "--out", "x", "--resume", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["outcome"] == "reached horizon"
