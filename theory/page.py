@@ -184,7 +184,7 @@ class Page:
             made = [
                 _with_mathematics(text, self._inline, _in_markdown) for text in _sentences(section)
             ]
-            parts += [f"{_capitalized(' '.join(text.split())).rstrip('.')}." for text in made]
+            parts += [_ended(_capitalized(" ".join(text.split()))) for text in made]
             if section.equations:
                 lines = "\n".join(self._aligned(section)).replace("{align*}", "{aligned}")
                 parts.append(f"$$\n{lines}\n$$")
@@ -242,6 +242,11 @@ def _capitalized(text: str) -> str:
     """Sentence with an initial capital, unless it begins with a name and an equals sign."""
     named = re.match(r"\w+ *(=|,[^.]*=)", text)
     return text if named else text[:1].upper() + text[1:]
+
+
+def _ended(text: str) -> str:
+    """A sentence with its full stop, unless a colon leads on to the equations."""
+    return text if text.endswith((".", ":")) else f"{text}."
 
 
 def _sentences(section: Section) -> list[str]:

@@ -67,6 +67,12 @@ def doors(folder: Path) -> str:
     return grid(cards, "1 2 3 3")
 
 
+def called(item: Item) -> str:
+    """Title of a picture: a figure of a paper by its number, others by their name."""
+    name = item.name.removeprefix("figure-")
+    return f"Figure {name}" if name[0].isdigit() else name.replace("_", " ")
+
+
 def gallery(title: str, of_models: Mapping[str, Sequence[Item]], folder: Path) -> Iterator[str]:
     """Yield the Markdown of the gallery: thumbnails by model, linked to their pages.
 
@@ -80,7 +86,7 @@ def gallery(title: str, of_models: Mapping[str, Sequence[Item]], folder: Path) -
         names = [f"gallery/{item.system}-{item.name}" for item in some]
         pages += names
         yield grid([
-            card(thumbnail(item.picture, folder), page, item.name.removeprefix("figure-"))
+            card(thumbnail(item.picture, folder), page, called(item))
             for item, page in zip(some, names, strict=True)
         ], "2 3 3 4")  # fmt: skip
     yield "\n".join(["```{toctree}", ":hidden:", "", *pages, "```"])

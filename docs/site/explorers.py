@@ -49,14 +49,13 @@ def frame(name: str) -> str:
 def listed(names: Sequence[str], titles: Sequence[str]) -> str:
     """Markdown page that lists the interactive pages of the named systems."""
     rows = [
-        f'- <a href="explorers/{name}.html">{title}</a>; '
-        f"[the model](models/{name}.md), `attdyn explore {name} --out page.html`"
+        f'- <a href="explorers/{name}.html">{title}</a> ([the model](models/{name}.md))'
         for name, title in zip(names, titles, strict=True)
     ]
     return "\n".join([
-        "# Explore", "",
+        "# Explorers of all models", "",
         "Each model as a page: move its constants and see training follow. The code of the page is "
-        "generated from the Python code. A page is one file and needs no network; the command "
-        "writes it, for a model file of your own too.",
+        "generated from the Python code. A page is one file and needs no network; "
+        "`attdyn explore SYSTEM --out page.html` writes it, for a model file of your own too.",
         "", *rows,
     ])  # fmt: skip

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cache import CACHE, Item, items
-from cards import bar, doors, gallery, legend
+from cards import bar, called, doors, gallery, legend
 from explorers import frame, listed, write_explorers
 
 from dynamics.library import built_in_names, system_names
@@ -68,6 +68,12 @@ REFERENCE = {
     ),
 }  # fmt: skip
 """Page of the reference -> heading, package of its public names, further names."""
+BOUND = re.compile(r"\| \\?(<=|>=|<|>) (\S+) \|")
+"""Claimed value in a table of verdicts."""
+SIGNS = {
+    "<=": "\N{LESS-THAN OR EQUAL TO}", ">=": "\N{GREATER-THAN OR EQUAL TO}",
+    "<": "\\<", ">": "\\>",
+}  # fmt: skip
 
 
 def write(folder: Path) -> None:
@@ -162,13 +168,21 @@ def _verdicts(item: Item, folder: Path) -> str:
     shutil.copytree(source, target, ignore=shutil.ignore_patterns("*.md"), dirs_exist_ok=True)
     text = (source / "verdicts.md").read_text(encoding="utf-8")
     text = re.sub(r"(?<=\]\()(?=[\w-]+\.png\))", f"{item.system}/", text)
-    record = item.read() or {}
+    text = BOUND.sub(_bound, text)
+    record = item.read()
     command = f"```sh\n{record['command']} --report report\n```"
     heading, _, rest = text.partition("\n")
     model = f"The model: [{item.system}](../models/{item.system}.md)."
     if added := item.unmeasured():
         model += f" Without a verdict here, because they were added since: {'; '.join(added)}."
-    return f"{heading}\n\n{model}\n\n{command}\n{rest}"
+    shares = bar(list(record["verdicts"].values()))
+    return f"{heading}\n\n{legend()}\n\n{shares}\n\n{model}\n\n{command}\n{rest}"
+
+
+def _bound(match: re.Match[str]) -> str:
+    """Cell of a claimed value, with signs instead of ASCII and without a place to break."""
+    value = match[2].replace("-", "\N{MINUS SIGN}")
+    return f"| {SIGNS[match[1]]}\N{NO-BREAK SPACE}{value} |"
 
 
 def _verdict_index(verdicts: Sequence[Item]) -> str:
@@ -190,7 +204,7 @@ def _gallery(cached: Sequence[Item], folder: Path) -> str:
         shown[prose(_short(name))] = kept = [item for item in own if item.read()]
         for item in kept:
             record, page = item.read() or {}, f"gallery/{name}-{item.name}"
-            heading = f"# {prose(_short(name))}: {item.name.removeprefix('figure-')}"
+            heading = f"# {prose(_short(name))}: {called(item)}"
             picture = f"![{item.name} of {name}]({_picture(item, folder, page)})"
             caption = prose(record.get("caption", "")) or _training_words(load_system(name))
             links = f"[The model](../models/{name}.md) · [Gallery](../gallery.md)"

@@ -23,6 +23,8 @@ NAMED = {
     "docs/library.md": "models/index.md",
 }
 """File of the repository -> page of the site, for pages that are renamed."""
+ABOVE = {"docs/verdicts.md": "How claims are measured"}
+"""Page of the repository below what `pages` makes -> heading of its text there."""
 CONTENTS = {
     "Start": ("python", "command_line", "own_models", "models/index", "explorer", "explorers"),
     "Concepts": ("reduction", "closure", "expectations", "events", "stability", "empirical_runs"),
@@ -102,6 +104,9 @@ def gather(folder: Path) -> None:
                 cards = (folder / "doors.md").read_text(encoding="utf-8")
                 text = text.replace("\n## ", f"\n{cards}\n## ", 1)
                 (folder / "doors.md").unlink()
+            if path in ABOVE:
+                heading, _, text = text.partition("\n")
+                text, more = f"{heading}\n\n{more}\n## {ABOVE[path]}\n{text}", ""
             target.write_text(f"{text.rstrip()}\n\n{more}", encoding="utf-8")
         elif path.endswith((".ipynb", ".png")):
             shutil.copyfile(ROOT / path, target)

@@ -7,7 +7,6 @@ presentation; formulas are MathML.
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Mapping
 from dataclasses import asdict
 from importlib import metadata
@@ -15,7 +14,7 @@ from math import ceil, log10
 from typing import Any
 
 from dynamics.description.page import Definition, Description, Symbol
-from dynamics.explorer.page_model import PageModel, Slider, scalars
+from dynamics.explorer.page_model import PageModel, Slider, scalars, shell_key
 from dynamics.presentation import Presentation
 from dynamics.problem import Problem
 from dynamics.results.formulas import mathml, plain_text
@@ -98,7 +97,7 @@ def _command(system: System, model: PageModel) -> str:
         usual = system.Parameters(**{**showcase, **at_sliders})
     except InvalidRequest:
         usual = system.Parameters(**showcase)
-    words = ["attdyn run", shlex.quote(system.reference)]
+    words = ["attdyn run", shell_key(system)]
     for name in parameters.__dataclass_fields__:
         value = getattr(parameters, name)
         if name not in moved and value != getattr(usual, name):

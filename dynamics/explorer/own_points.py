@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,7 +14,7 @@ import numpy as np
 from dynamics.explorer.driver import rules
 from dynamics.explorer.own_programs import Lists, Matrix, lists_of, matrices_of, source_of
 from dynamics.explorer.own_sliders import words_of
-from dynamics.explorer.page_model import scalars
+from dynamics.explorer.page_model import scalars, shell_key
 from dynamics.explorer.tables import Tables
 from dynamics.models.engine.limits import Limit, parse_limits
 from dynamics.models.engine.problem import MOST_NAMED, ModelProblem
@@ -94,7 +93,7 @@ class Center:
     @property
     def command(self) -> str:
         """Command that writes the page."""
-        return f"attdyn explore {shlex.quote(self.system.reference)}"
+        return f"attdyn explore {shell_key(self.system)}"
 
     @cached_property
     def limits(self) -> tuple[Limit, ...]:
@@ -118,11 +117,11 @@ class Center:
         names = self.problem.closure.names
         for name, each in matrices_of(self.problem, self.read).items():
             shape, slices = each.shape, len(each.shape) > 2
-            sizes = f", {' x '.join(map(str, shape))} entries" if np.prod(shape) > 1 else ""
+            sizes = f", {' x '.join(map(str, shape))}" if np.prod(shape) > 1 else ""
             yield {
                 "name": name,
                 "title": f"{name}, its first slice" if slices else name,
-                "meaning": f"what is trained of {name}{sizes}",
+                "meaning": f"trained entries of {name}{sizes}",
                 "classes": [
                     {"label": f"{'-' if sign < 0 else ''}{names[k]}", "value": names[k]}
                     for k, sign in each.classes

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from dynamics.problem import Problem
+from dynamics.system import System
+
+
+def shell_key(system: System) -> str:
+    """Name of the system in commands of the page; a model file without its folder."""
+    return shlex.quote(Path(system.reference).name)
 
 
 @dataclass(frozen=True)

@@ -106,8 +106,8 @@ class Comparison:
     def relative_deviations(self) -> dict[str, FloatArray]:
         """Scalar state -> relative distance of every full run, shape (runs, records).
 
-        |full - reduced| / |reduced|, for states that a full run also reports as a scalar (such as
-        the mean of an orbit); infinite if only the reduced value is 0.
+        ``abs(full - reduced) / abs(reduced)``, for states that a full run also reports as a scalar
+        (such as the mean of an orbit); infinite if only the reduced value is 0.
         """
         same = (self.reduced,) * len(self.fulls)
         alone = (self.reduced, *self.partners) if self.partners else same

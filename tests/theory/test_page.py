@@ -51,3 +51,9 @@ def test_long_sums_are_broken_and_bounds_are_kept():
     assert latex.count(r"&\quad") >= 2
     assert r"&\leq z" in latex
     assert page(*rows).as_text().endswith("y <= z")
+
+
+def test_sentences_in_markdown_end_with_one_stop_and_lead_on_with_a_colon():
+    section = Section("Sums", ("of all `a`:", "they vanish", "so do others."), (("s", "t"),))
+    text = Page("A page", "", (section,), {}).as_markdown()
+    assert text.startswith("## Sums\n\nOf all $a$:\n\nThey vanish.\n\nSo do others.\n\n$$")

@@ -1,6 +1,7 @@
 """Models of one file in a page: node gives what the compiled problem gives, as constants move."""
 
 import dataclasses
+from pathlib import Path
 from unittest import mock
 
 import numpy as np
@@ -141,7 +142,7 @@ def test_other_words_and_sizes_are_held_and_what_is_not_is_said(odd_path, monkey
     asked = [usual | changes for changes in ({}, {"kind": "rounded"}, {"K": 7}, *wrong)]
     one, two, other, *answers = run_script(model.script, "return given.map(MODEL.check);", asked)
     assert (one["ok"], two["ok"], other["ok"]) == (True, True, False)
-    command = f"attdyn explore {system.reference}"
+    command = f"attdyn explore {Path(system.reference).name}"
     assert other["message"] == f"this page holds K = 3; {command} --K 7 writes another"
     assert other["nearest"] == usual
     for changes, answer in zip(wrong, answers, strict=True):

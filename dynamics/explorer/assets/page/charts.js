@@ -82,8 +82,9 @@ function time_legend(chart) {
     const bar = { text: "|", level: 0, italic: false };
     return { label: sized ? [bar, ...letter, bar] : letter, look: k, marked: chart.flows };
   });
-  const kinds = chart.flows ? "lines: flow, markers: gradient descent" : "lines: gradient descent";
-  return [...entries, { label: as_runs(`${kinds}${chart.ghost ? ", thin: before" : ""}`), look: null }];
+  const kinds = chart.flows ? ["lines: flow", "markers: gradient descent"] : ["lines: gradient descent"];
+  if (chart.ghost) kinds.push("thin: before");
+  return [...entries, ...kinds.map((kind) => ({ label: as_runs(kind), look: null }))];
 }
 
 /**

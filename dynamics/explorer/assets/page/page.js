@@ -23,6 +23,7 @@ const controls = {};
 const usual = { "view.linear": 0, "view.time": description.run.horizon ?? description.run.eta * description.run.steps };
 const flows = description.run.horizon !== null;
 const event_rows = build_event_table(at("events").querySelector("tbody"), description.events);
+if (!description.events.length) at("events").replaceChildren(make("p", { class: "meaning" }, "No events are declared."));
 const value_places = build_values();
 let last_moved = null;
 let settled = null;
