@@ -1,4 +1,4 @@
-"""Default runs of the commands, which show a system's typical dynamics."""
+"""Default runs of the commands; each shows a system's typical dynamics."""
 
 from __future__ import annotations
 
@@ -9,43 +9,36 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Contrast:
-    """A reduced run at other parameters, compared with that of a default comparison.
-
-    `parameters`: those that differ; `overlaid`: states and observables plotted for both; `remark`:
-    function Parameters -> sentences on the difference.
-    """
+    """Reduced run at other parameters, plotted and reported with the default comparison."""
 
     parameters: Mapping[str, Any]
+    """Parameter -> value, where it differs from the parameters of the comparison."""
     overlaid: tuple[str, ...]
+    """States and observables plotted for both runs."""
     remark: Callable[[Any], str]
+    """Function: Parameters -> sentences on the difference between the two runs."""
 
 
 @dataclass(frozen=True)
 class DefaultRun:
-    """Default run of a command, called the system's showcase.
-
-    `parameters`: name -> value, where they differ from the defaults of ``Parameters``; a flag
-    overrides only its own; `presumes`: Parameters -> values required for ``parameters`` to apply,
-    such as a family; `remarks`: parameter -> sentence printed if the showcase sets it; `rule`,
-    `schedule`, `stages`: as for `dynamics.descend`.
-    """
+    """Default run of a command, called the system's showcase in messages."""
 
     parameters: Mapping[str, Any]
+    """Parameter -> value, where it differs from the default of ``Parameters``."""
     eta: float
     steps: int
     samples: int = 0
     contrast: Contrast | None = None
     presumes: Mapping[str, Any] = field(default_factory=dict)
+    """Parameter -> value that it must have, such as a family; else ``parameters`` do not apply."""
     remarks: Mapping[str, str] = field(default_factory=dict)
+    """Parameter -> sentence printed if the default run sets it."""
     rule: str = "gd"
     schedule: str | None = None
     stages: Any = None
 
     def beside(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Showcase parameters that apply in addition to the user's.
-
-        `given`: name -> value.
-        """
+        """Select the default run's parameters that apply in addition to the user's `given`."""
         if any(given.get(name, value) != value for name, value in self.presumes.items()):
             return {}
         return {name: value for name, value in self.parameters.items() if name not in given}

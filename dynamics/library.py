@@ -8,7 +8,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 STARTS = re.compile(r"^(def start\b|start\s*=)", re.MULTILINE)
-"""Pattern that identifies a library model among the modules of its folder."""
+"""Pattern of a line that every library model has, and other modules of the folder lack."""
 
 
 def library_file(name: str) -> Path:

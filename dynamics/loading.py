@@ -1,4 +1,4 @@
-"""Loading of any result from disk: a run, a comparison, an overlay or a sweep."""
+"""Loading of any stored result: a run, a comparison, an overlay or a sweep."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def load(path: str | os.PathLike[str]) -> storage.Result | Sweep:
     Parameters
     ----------
     path : path-like
-        A zarr store, or the folder of a command.
+        A zarr store, or the folder that a command has written.
 
     Raises
     ------
     InvalidRequest
-        If the path holds no result, one of another format, or an unreadable one.
+        If the path holds no result, a result of another format, or an unreadable result.
 
     Examples
     --------

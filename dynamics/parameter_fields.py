@@ -1,4 +1,4 @@
-"""Field types of ``Parameters``: pydantic validators whose messages state allowed values."""
+"""Field types of ``Parameters``: pydantic validators whose messages state the allowed values."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from dynamics.validation import (
 STRICT = ConfigDict(extra="forbid", validate_default=True)
 """Configuration of every ``Parameters``: unknown names are refused, defaults are validated."""
 PLAIN_KINDS: dict[Any, str] = {bool: "True or False", str: "a word", int: "a whole number"}
-"""Field types without further validation -> allowed values as text."""
+"""Field type without further validation -> its allowed values as text."""
 
 Made = TypeVar("Made")
 
 
 def refusing(parameters: type[Made]) -> type[Made]:
-    """Decorator: pydantic dataclass whose constructor raises `InvalidRequest` with one line."""
+    """Decorator: make a pydantic dataclass whose constructor raises a one-line `InvalidRequest`."""
     construct: Callable[..., None] = parameters.__init__
 
     @functools.wraps(construct)
@@ -46,10 +46,7 @@ def refusing(parameters: type[Made]) -> type[Made]:
 
 
 def check_parameters(parameters: object, kind: type, of: str = "this system") -> None:
-    """Raise InvalidRequest unless an object is the parameters of a system.
-
-    `kind`: the ``Parameters`` of the system; `of`: name of the system in the message.
-    """
+    """Raise InvalidRequest unless `parameters` are of the class `kind`; `of` names the system."""
     if not isinstance(parameters, kind):
         raise InvalidRequest(
             f"parameters={shown(parameters)} ({type(parameters).__name__}) are not of {of}; make "
@@ -58,7 +55,7 @@ def check_parameters(parameters: object, kind: type, of: str = "this system") ->
 
 
 def _first_problem(error: ValidationError, names: Sequence[str]) -> str:
-    """Message on the first problem of invalid parameters."""
+    """Message on the first invalid parameter of a pydantic error."""
     problem: Any = error.errors(include_url=False)[0]
     cause = problem.get("ctx", {}).get("error")
     name = ".".join(map(str, problem["loc"]))
@@ -100,20 +97,17 @@ def whole(
     optional: bool | Callable[[Any], Any] = False,
     at_most: int = 10**6,
 ) -> Any:
-    """Field type: an integer.
+    """Field type: an integer from `at_least` to `at_most`.
 
-    `optional`: whether None is allowed, to be replaced later; or a function from the earlier fields
-    (name -> value) to the default.
+    With ``optional=True`` the value None is allowed. A function as `optional` computes the default
+    from the earlier fields (name -> value).
     """
     words = whole_words(at_least, odd)
     return _field(integer, optional, words, at_least=at_least, at_most=at_most, odd=odd)
 
 
 def divisor(of: str) -> Any:
-    """Field type: a divisor of an integer field, at least 2 and below that integer.
-
-    `of`: an earlier field.
-    """
+    """Field type: a divisor of the earlier integer field `of`, at least 2 and below that field."""
 
     def validate(value: object, info: ValidationInfo) -> int:
         name, number = str(info.field_name), integer(str(info.field_name), value, at_least=2)
@@ -140,9 +134,10 @@ def word(*choices: str) -> Any:
 
 
 def number(optional: bool | Callable[[Any], Any] = False, **bounds: float) -> Any:
-    """Field type: a finite number.
+    """Field type: a finite number within the bounds of `dynamics.validation.real`.
 
-    `optional`: as in `whole`; `**bounds`: those of `real`.
+    With ``optional=True`` the value None is allowed. A function as `optional` computes the default
+    from the earlier fields (name -> value).
     """
     return _field(real, optional, real_words(**bounds), **bounds)
 

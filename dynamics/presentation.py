@@ -1,7 +1,6 @@
 """Presentation of a result in plots and tables: title, symbols, panels and phases.
 
-A problem passes its `Presentation` to its results, and stores keep it, so that a plot needs only
-the result.
+A store keeps the presentation of its problem, so a plot needs only the stored result.
 """
 
 from __future__ import annotations
@@ -18,65 +17,62 @@ from pydantic import TypeAdapter
 from theory.notation import Notation, NotationEntry
 
 ATTRIBUTE = "presentation"
-"""Attribute of a dataset that holds a presentation, as JSON."""
+"""Key under which the attributes of a dataset hold the presentation, as JSON."""
 LOOKS = 6
-"""Most curves of a panel with distinct styles."""
+"""Most curves of a panel with distinct colours and markers."""
 PLAIN_PANELS, PLAIN_OVERLAID = 4, 4
-"""Most panels of scalars, and most states in overlays, of a problem without a plot description."""
+"""For a problem without a plot description: most panels of scalars, and most states in an
+overlay."""
 
 
 @dataclass(frozen=True)
 class Origin:
-    """The model file of a system.
-
-    `path`: absolute path, empty for a model without a file; `digests`: part of the model
-    (``"start"``, ``"law"``, ``"loss"``) -> short hash of its code.
-    """
+    """The model file of a system."""
 
     path: str
+    """Absolute path of the model file; empty for a model without a file."""
     digests: Mapping[str, str]
+    """Part of the model (``"start"``, ``"law"``, ``"loss"``) -> short hash of its code."""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel of the plot of a run.
-
-    `curves`: state or observable -> number of its style; `logarithmic`: whether the vertical axis
-    is logarithmic, with absolute values of negative curves; `level`: a formula of the parameters at
-    which a line is drawn (``"D/2"``), or empty; `label`: of the vertical axis, by default the
-    symbols of the curves; `words`: names of the curves in addition to their symbols, optional.
-    """
+    """One panel of the plot of a run."""
 
     curves: tuple[tuple[str, int], ...]
+    """Pairs of a state or observable and the number of its colour and marker."""
     logarithmic: bool = False
+    """Whether the vertical axis is logarithmic; negative curves then show absolute values."""
     level: str = ""
+    """Formula in the parameters at which a line is drawn (``"D/2"``); empty for no line."""
     label: str = ""
+    """Label of the vertical axis; default: the symbols of the curves."""
     words: tuple[str, ...] = ()
+    """Name of each curve, written in the legend after its symbol; optional."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The states and observables."""
+        """Names of the states and observables that the panel shows."""
         return tuple(name for name, _ in self.curves)
 
 
 @dataclass(frozen=True)
 class PlotDescription:
-    """Plot of a run: panels over time, with phases between events.
-
-    `spans`: name of a phase, and the events at its begin and end, None for those of the run;
-    `marks`: event -> its symbol above the plot; `asides`: event -> symbol of an event marked inside
-    the plot; `omission`: sentence on scalars and observables not shown, or empty; `overlaid`:
-    states and observables plotted for overlays; `alone`: phase -> its name if the preceding phase
-    did not occur.
-    """
+    """Plot of a run: panels over time, with phases between events."""
 
     panels: tuple[Panel, ...] = ()
     spans: tuple[tuple[str, str | None, str | None], ...] = ()
+    """Phases: name, event at the begin, event at the end; None for begin or end of the run."""
     marks: Mapping[str, str] = field(default_factory=dict)
+    """Event -> its symbol above the plot."""
     asides: Mapping[str, str] = field(default_factory=dict)
+    """Event -> symbol of an event marked inside the plot."""
     overlaid: tuple[str, ...] = ()
+    """States and observables that an overlay of several runs shows."""
     alone: Mapping[str, str] = field(default_factory=dict)
+    """Phase -> its name if the preceding phase did not occur."""
     omission: str = ""
+    """Sentence on the scalars and observables that the plot omits, or empty."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +82,7 @@ class Presentation:
     Attributes
     ----------
     title : str
-        The model in one line.
+        Title of the model, one line.
     notation : Notation
         Table of symbols, including those of the problem's states.
     plot : PlotDescription
@@ -95,7 +91,7 @@ class Presentation:
     origin : Origin or None
         Model file of a user's model.
     unused : tuple of str
-        Parameters of the system that the problem does not use without samples.
+        Parameters of the system that only problems on samples use.
 
     Examples
     --------
@@ -145,13 +141,7 @@ class Presentation:
 
     @classmethod
     def plain(cls, source: Any) -> Presentation:
-        """Default presentation of a problem or run: its scalars, then the risk.
-
-        Parameters
-        ----------
-        source : Problem or Trajectory
-            Object with a ``system`` and a ``layout``, optionally with ``notation`` and ``events``.
-        """
+        """Presentation of a Problem or Trajectory without its own: its scalars and risk."""
         title = str(source.system)
         scalars = source.layout.scalars
         return cls(
@@ -171,27 +161,27 @@ class Presentation:
 
     @classmethod
     def of(cls, problem: Any) -> Presentation:
-        """Presentation of a problem; the `plain` one if the problem has none."""
+        """Presentation of a problem; a problem without one gets `Presentation.plain`."""
         return getattr(problem, "presentation", None) or cls.plain(problem)
 
     @classmethod
     def from_attributes(cls, attributes: Mapping[Any, Any]) -> Presentation | None:
-        """Presentation stored in the attributes of a dataset; None for older stores."""
+        """Presentation stored in the attributes of a dataset; None if the attributes hold none."""
         text = attributes.get(ATTRIBUTE)
         return None if text is None else cls.from_json(json.loads(text))
 
     def attributes(self) -> dict[str, str]:
-        """Attributes for `from_attributes`."""
+        """Attributes of a dataset that store the presentation for `from_attributes`."""
         return {ATTRIBUTE: json.dumps(self.to_json())}
 
 
 def conditions(rules: Any) -> dict[str, str]:
-    """Event -> condition in LaTeX, for event rules."""
+    """Map each event rule's name to its condition in LaTeX."""
     return {rule.name: rule.latex for rule in rules}
 
 
 def _conditions(events: Any) -> dict[str, str]:
-    """Conditions of the events of a problem; for a run, without rules, only the names."""
+    """Event -> condition in LaTeX, or "" for the events of a run, which have no rules."""
     if isinstance(events, Mapping):
         return dict.fromkeys(events, "")
     return conditions(events)

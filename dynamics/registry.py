@@ -17,10 +17,7 @@ from dynamics.validation import InvalidRequest, nearest_name, refuse, shown
 
 
 def title(name: str) -> str:
-    """Title of a built-in system or a library model, without loading it.
-
-    `name`: one of `system_names`.
-    """
+    """Title of the built-in system or library model `name`, read without loading it."""
     if name in built_in_names():
         text = (HERE / "papers" / name / "presentation.py").read_text(encoding="utf-8")
         words = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.keyword))
@@ -40,13 +37,13 @@ def load_system(source: Any) -> System:
     Parameters
     ----------
     source : str, path-like, Model or System
-        Name of a built-in system or library model; path of a model file (ends in ``.py``, or an
-        existing file); a `Model`; a `System` is returned unchanged.
+        A name from `system_names`, the path of a model file, or a `Model`. A `System` is returned
+        unchanged.
 
     Raises
     ------
     InvalidRequest
-        If the name is unknown, the file is missing, or the type is wrong.
+        If the name is unknown, the file is missing, or the source has another type.
 
     Examples
     --------
@@ -69,15 +66,14 @@ def load_system(source: Any) -> System:
 
 
 def load_unchanged(reference: str, digests: Mapping[str, str]) -> System:
-    """Load a system, provided that its model is unchanged.
+    """Load a system by its `System.reference`, and refuse a changed model.
 
-    `reference`: `System.reference`; `digests`: earlier `System.digests`, empty for a built-in
-    system. Raises InvalidRequest if it cannot be loaded, or parts of the model have changed; the
-    message names them.
+    An earlier `System.digests` is compared with the present one; it is empty for a built-in system.
+    An InvalidRequest names the changed parts of the model.
     """
     system = load_system(reference)
     if _changed(system, digests) and system.origin is not None:
-        # Modules that a model imports may have changed although its file has not.
+        # The modules that a model file imports may have changed although the file has not.
         system = _file(system.origin.path, anew=True)
     if changed := _changed(system, digests):
         name = os.path.basename(reference)
@@ -95,7 +91,7 @@ def can_be_loaded_again(system: System) -> bool:
 
 
 def _changed(system: System, digests: Mapping[str, str]) -> list[str]:
-    """Parts of the model that changed; empty without earlier digests."""
+    """Names of the parts of a model whose hashes differ from `digests`; empty without `digests`."""
     if not digests:
         return []
     parts = dict.fromkeys([*digests, *system.digests])

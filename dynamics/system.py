@@ -1,4 +1,4 @@
-"""A system: parameters, problems, derivation, claims, default runs."""
+"""A system: its parameters, problems, derivation, claims and default runs."""
 
 from __future__ import annotations
 
@@ -24,18 +24,20 @@ if TYPE_CHECKING:
     from theory.page import Page
 
 FULL = ("population", "empirical")
-"""Names of the full problems."""
+"""Options of ``--full``: the full problem on the law of the data, and the full problem on
+samples."""
 EXPECTATION_OPTIONS = ("expectation", "tolerance")
-"""Options of a paper's reduced problem."""
+"""Options of the reduced problem of a paper."""
 SAMPLING_OPTIONS = ("samples", "seed")
-"""Options of every problem with random samples."""
+"""Options of every problem on random samples."""
 
 
 class Derivation:
-    """Derivation of a system, symbolic or at parameters; a call returns its page.
+    """Derivation of a system, symbolic or at given parameters; a call returns its page.
 
-    `page`: function Parameters or None -> page that ``attdyn derive`` prints (`theory.page.Page`);
-    `formulas`: function Parameters or None -> observable -> formula.
+    The function `page` maps Parameters or None to the page of ``attdyn derive``
+    (`theory.page.Page`); `formulas` maps Parameters or None to a mapping from observable to
+    formula.
     """
 
     def __init__(
@@ -46,31 +48,31 @@ class Derivation:
         self.page, self.formulas = page, formulas
 
     def __call__(self, parameters: Any = None, rule: UpdateRule = GD, **options: Any) -> Page:
-        """Page of the derivation, with a section on the requested update rule."""
+        """Page of the derivation, with a section on a rule other than gradient descent."""
         return _with_rule(self.page(parameters, **options), rule)
 
     def defining(
         self, parameters: Any = None, rule: UpdateRule = GD, by_array: bool = False
     ) -> Page:
-        """Defining equations of the model, and the step of an update rule."""
+        """Page of the model's defining equations and the step of an update rule."""
         page = self.page(parameters)
         return _with_rule(replace(page, sections=page.model), rule)
 
     def closure(self, parameters: Any = None, samples: Any = None, seed: Any = 0) -> Any:
-        """Closure of the training of a model file (`theory.closure.Closure`)."""
+        """Compute the closure of the training of a model file (`theory.closure.Closure`)."""
         raise InvalidRequest("a paper is not a model file: its reduction is derived by hand")
 
     def expressions(self, parameters: Any = None) -> Any:
-        """Risk and recursion of a model file as expressions."""
+        """Risk and recursion of a model file as sympy expressions."""
         raise InvalidRequest("a paper is not a model file: its derivation has risk and recursion")
 
     def first_integrals(self, parameters: Any = None) -> Any:
-        """Conserved quantities f(x) + g(y) of the flow of a model file."""
+        """Conserved quantities f(x) + g(y) of the gradient flow of a model file in two scalars."""
         raise InvalidRequest("a paper is not a model file: its conserved sums are lemmas")
 
 
 def _with_rule(page: Page, rule: UpdateRule) -> Page:
-    """Page of a paper, with the step of gradient descent replaced by that of another rule."""
+    """Append to a paper's page the section on `rule`, if it is not gradient descent."""
     if rule.plain:
         return page
     from theory.rule_page import SPELLED, rule_section
@@ -90,25 +92,23 @@ class System:
     Attributes
     ----------
     name : str
-        Name in the code.
+        Name that `dynamics.load_system` accepts.
     presentation : Presentation
         Title, symbols, panels, events, and the model file of a user's model.
     claims : tuple of Claim
-        The paper's statements; those of a user's model include their checks.
+        Statements of the paper; claims of a model file contain their checks.
     derivation : Derivation
         Derived page, formulas, closure and conserved quantities.
     Parameters : type
-        Frozen dataclass, validated on construction.
+        Frozen dataclass that validates its values on construction.
     ReducedPopulation, FullPopulation, FullEmpirical : type
-        The problems, constructed from a ``Parameters``; the empirical one also from a number of
-        samples and a seed.
+        Problems made from a ``Parameters``; ``FullEmpirical`` also takes ``samples`` and ``seed``.
     default_runs : mapping
-        Command (``"run"``, ``"compare"``) -> its default run; ``"empirical"`` for the full
-        empirical problem of both.
+        Command (``"run"``, ``"compare"``, or ``"empirical"`` for full empirical runs) -> default.
     expectations : tuple of str
-        Methods by which the reduced problem computes its expectation, the default last.
+        Methods by which the reduced problem computes its expectation; the last is the default.
     model : object
-        The model, if the system was made from one.
+        The `Model` from which the system was made, or None.
 
     Examples
     --------
@@ -134,12 +134,12 @@ class System:
 
     @property
     def title(self) -> str:
-        """Title of the paper or the model."""
+        """Title of the paper or the model, in one line."""
         return self.presentation.title
 
     @property
     def notation(self) -> Notation:
-        """Table of symbols."""
+        """Table of the system's symbols."""
         return self.presentation.notation
 
     @property
@@ -161,7 +161,7 @@ class System:
         return self.origin is not None and in_library(self.origin.path)
 
     def overview(self) -> dict[str, Any]:
-        """Entries of the text form: paper, parameters and events."""
+        """Entries of the system's text form: paper, parameters and events."""
         return {
             "name": self.name,
             "title": self.title,
@@ -179,38 +179,32 @@ class System:
         Parameters
         ----------
         parameters : Parameters, optional
-            Constants of the description; default: those of the system.
+            Constants in the description; default: the system's default parameters.
         rule : UpdateRule or "step"
-            Update rule, as for `dynamics.rule`, or that of the model file.
+            Update rule from `dynamics.rule`; ``"step"`` is the rule that the model file defines.
         by_array : bool
-            Whether training has stages.
-
-        Returns
-        -------
-        Description
-            Prints as text, displays as HTML in a notebook; ``as_latex()``, ``document()``.
+            Whether training has stages, each of which trains some arrays.
         """
         from dynamics.description import describe
 
         return describe(self, parameters, rule, by_array)
 
     def risk(self, parameters: Any = None) -> sympy.Expr:
-        """Population risk as an expression in the scalars and real constants.
+        """Population risk as an expression in the scalars of the closure and real constants.
 
-        Values computed by the law, `fixed` and `start` are numbers at the parameters, written as
-        the simplest fraction that rounds to them. The scalars are those of the classes of equal
-        entries.
+        Numbers that the model's functions `law`, `fixed` and `start` compute are written as the
+        simplest fraction that rounds to them.
 
         Parameters
         ----------
         parameters : Parameters, optional
-            Default: those of the system.
+            Default: the system's default parameters.
 
         Raises
         ------
         InvalidRequest
-            If the system is not a model file, its law can only be sampled, or its loss has an
-            operation without an expression.
+            If the system is not a model file, its law can only be sampled, or sympy has no
+            expression for an operation of its loss.
 
         Examples
         --------
@@ -223,30 +217,14 @@ class System:
     def recursion(self, parameters: Any = None) -> dict[str, sympy.Expr]:
         """Scalar -> expression of its value after one step of gradient descent.
 
-        Parameters
-        ----------
-        parameters : Parameters, optional
-            Default: those of the system.
-
-        Raises
-        ------
-        InvalidRequest
-            As for `risk`.
+        The parameters default to those of the system; invalid requests are refused as by `risk`.
         """
         return self.derivation.expressions(parameters).recursion()
 
     def first_integrals(self, parameters: Any = None) -> tuple[tuple[sympy.Expr, float], ...]:
         """Conserved quantities f(x) + g(y) of the flow in two scalars, with their initial values.
 
-        Parameters
-        ----------
-        parameters : Parameters, optional
-            Default: those of the system.
-
-        Raises
-        ------
-        InvalidRequest
-            As for `risk`.
+        The parameters default to those of the system; invalid requests are refused as by `risk`.
 
         Examples
         --------
@@ -257,72 +235,50 @@ class System:
         return self.derivation.first_integrals(parameters)
 
     def closure(self, parameters: Any = None, samples: Any = None, seed: Any = 0) -> Any:
-        """Closure of the training of a model file, at its defaults or given parameters.
+        """Compute the closure of the training of a model file (`theory.closure.Closure`).
 
-        Parameters
-        ----------
-        parameters : Parameters, optional
-        samples, seed : int
-            Number and seed of draws, for a law that can only be sampled.
-
-        Returns
-        -------
-        theory.closure.Closure
-
-        Raises
-        ------
-        InvalidRequest
-            If the system is not a model file.
+        For a law that can only be sampled, `samples` and `seed` select the draws. Raises
+        InvalidRequest if the system is not a model file.
         """
         return self.derivation.closure(parameters, samples, seed)
 
     @property
     def digests(self) -> Mapping[str, str]:
-        """Part of the model -> short hash; empty for a built-in system."""
+        """Part of the model (``"law"``, ...) -> short hash; empty for a built-in system."""
         return {} if self.origin is None else self.origin.digests
 
     @property
     def flows(self) -> bool:
-        """Whether the system has a gradient flow."""
+        """Whether the system's problems have a gradient flow."""
         return bool(self.ReducedPopulation.flows)
 
     @property
     def expectation_options(self) -> tuple[str, ...]:
-        """The options among `EXPECTATION_OPTIONS` that its reduced problem takes."""
+        """Options in `EXPECTATION_OPTIONS` that the system's reduced problem takes."""
         accepted = signature(self.ReducedPopulation).parameters
         return tuple(name for name in EXPECTATION_OPTIONS if name in accepted)
 
     @property
     def sampling_options(self) -> tuple[str, ...]:
-        """Sampling options that every problem takes, because samples replace the population."""
+        """Sampling options of every problem if the law can only be sampled, else empty."""
         return tuple(self.ReducedPopulation.sampling_options)
 
     @property
     def empirical_options(self) -> Mapping[str, str]:
-        """Options of ``FullEmpirical`` other than samples and seed -> meaning."""
+        """Option of ``FullEmpirical`` except samples and seed -> its meaning."""
         return dict(self.FullEmpirical.options)
 
     @property
     def sampling_hint(self) -> str:
-        """Flags that select a problem with samples and a seed, for messages."""
+        """Text of the flags that select a problem with samples and a seed, for messages."""
         sampled = " or --expectation sampled" if "sampled" in self.expectations else ""
         return f"--full empirical{sampled}"
 
     def problem(self, parameters: Any, full: str | None, options: Mapping[str, Any]) -> Any:
-        """Construct the problem selected by options; options of other problems are ignored.
+        """Construct a problem by the value of ``--full``; None selects the reduced problem.
 
-        Parameters
-        ----------
-        parameters : Parameters
-        full : str or None
-            ``"population"``, ``"empirical"``, or None for the reduced problem.
-        options : mapping
-            Name -> value, as on the command line.
-
-        Raises
-        ------
-        InvalidRequest
-            If an option or a combination of options is invalid.
+        Of `options`, named as on the command line, only those of the selected problem are used.
+        Raises InvalidRequest for an invalid option or combination of options.
         """
         kinds = {"population": self.FullPopulation, "empirical": self.FullEmpirical}
         kind = self.ReducedPopulation if full is None else kinds[full]

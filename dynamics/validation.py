@@ -1,7 +1,7 @@
-"""Validation: one-line messages with parameter, value, allowed values, and the nearest valid one.
+"""Validation of single values: numbers, paths, seeds, learning rates.
 
-Checks of single values: numbers, paths, seeds, learning rates. `dynamics.parameter_fields` uses
-them as field types.
+A message is one line with the parameter, its value, the allowed values, and the nearest valid
+value. `dynamics.parameter_fields` makes field types from these checks.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SHOWN = 100
 LONGEST = 290
 """Most characters of a message, so that a printed line has at most 300."""
 NEAR = 0.55
-"""Least similarity (0 to 1) of the known name suggested for an unknown flag or file."""
+"""Least similarity (0 to 1) at which a known flag or file is suggested for an unknown one."""
 SYNONYMS = {
     "eta": ("lr", "rate", "learning_rate", "step_size", "stepsize"),
     "samples": ("n", "num_samples", "n_samples", "size"),
@@ -43,7 +43,7 @@ SYNONYMS = {
 
 
 class InvalidRequest(ValueError):
-    """An invalid request; the message is one line of at most 290 characters."""
+    """An invalid request; the message is one line of at most `LONGEST` characters."""
 
     def __init__(self, message: object) -> None:
         super().__init__(one_line(str(message)))
@@ -55,9 +55,9 @@ def brief(text: str) -> str:
 
 
 def one_line(text: str, longest: int = LONGEST) -> str:
-    """A text in one line; the middle of a long line or word is omitted, as the end has the remedy.
+    """Join a text to one line of at most `longest` characters by omitting its middle.
 
-    `longest`: most characters of the line.
+    The middle of a long line or word is omitted because the end states the remedy.
     """
     line = " ".join(text.split("\n"))
     if len(line) <= longest:
@@ -70,10 +70,10 @@ def one_line(text: str, longest: int = LONGEST) -> str:
 
 
 def nearest_name(name: object, names: Sequence[str], at_least: float = 0.0) -> str:
-    """The name closest to another: by synonym, by number, or by similarity of letters.
+    """Return the one of `names` closest to `name`: by synonym, by number, or by letters.
 
-    `name`: flags include their dashes; `names`: at least one; the first if none is similar;
-    `at_least`: similarity, from 0 to 1, below which "" is returned.
+    Names of flags include their dashes. Without a similar name the first of `names` is returned,
+    or "" if every similarity (0 to 1) is below `at_least`.
 
     Examples
     --------
@@ -101,11 +101,9 @@ def nearest_name(name: object, names: Sequence[str], at_least: float = 0.0) -> s
 
 
 def refuse(parameter: str, value: object, problem: str, allowed: str, nearest: object) -> NoReturn:
-    """Raise `InvalidRequest` in its standard form.
+    """Raise `InvalidRequest` with parameter, value, problem, allowed and nearest values.
 
-    `parameter`: name as the user wrote it; `value`: the invalid value; `problem`: reason, continues
-    ``name=value``; `allowed`: all allowed values, continues "can be"; `nearest`: nearest valid
-    value, "" for none.
+    An empty `nearest` omits the last part of the message.
     """
     name, choice = brief(parameter), one_line(_written(nearest), SHOWN)
     front = f"{name}={shown(value)} {problem}; {name} can be "
@@ -116,7 +114,7 @@ def refuse(parameter: str, value: object, problem: str, allowed: str, nearest: o
 
 
 def written(count: int) -> str:
-    """A count in digits; from 10^15 on its power of ten."""
+    """Write a count in digits, or from 10^15 on as a power of ten."""
     return f"{count:,}" if count < 10**15 else f"10^{int(log10(count))}"
 
 
@@ -128,11 +126,10 @@ def check_cost(
     unit: str,
     sizes: Sequence[int] = (),
 ) -> None:
-    """Refuse a size that costs too much, and suggest the largest affordable one.
+    """Refuse a size whose cost exceeds `most`, and suggest the largest affordable size.
 
-    `parameter`: name as the user wrote it; `cost`: increasing function of the size; `most`: largest
-    cost; `unit`: of the cost, follows a number; `sizes`: available sizes, ascending; default: all
-    integers below the value.
+    The function `cost` must increase with the size. The text `unit` follows a cost in the message.
+    If `sizes` (ascending) are given, the suggestion is one of them.
     """
     if cost(value) <= most:
         return
@@ -146,10 +143,9 @@ def check_cost(
 def known_word(
     parameter: str, value: object, choices: Sequence[str], problem: str = "is unknown"
 ) -> str:
-    """Check that a value is one of the allowed words, and return it.
+    """Return a value that is one of `choices`; else raise InvalidRequest with the nearest one.
 
-    `parameter`: name as the user wrote it; `problem`: reason, continues ``name=value``. Raises
-    InvalidRequest for anything else, with the most similar word.
+    The text `problem` follows ``name=value`` in the message.
     """
     if value not in choices:
         near = nearest_name(value, choices) if choices else "none"
@@ -171,10 +167,7 @@ def shown(value: object) -> str:
 
 
 def unknown(kind: str, name: str, names: Sequence[str]) -> InvalidRequest:
-    """InvalidRequest for an unknown name, listing the known names and the nearest one.
-
-    `kind`: kind of the name; `names`: known names.
-    """
+    """InvalidRequest for an unknown name of a `kind`, with the known and the nearest `names`."""
     front = f"{kind} {brief(name)!r} is unknown; known are "
     near = nearest_name(name, names, NEAR if kind == "flag" else 0.0) if names else ""
     rest = f"; nearest: {near}" if near else ""
@@ -185,16 +178,15 @@ def unknown(kind: str, name: str, names: Sequence[str]) -> InvalidRequest:
 
 
 NEGATIVE = -(2**31)
-"""Lower bound of integers without a bound, which messages do not mention."""
+"""Lower bound of integers that are otherwise unbounded; messages do not mention it."""
 
 
 def integer(
     parameter: str, value: object, at_least: int, at_most: int = 10**6, odd: bool = False
 ) -> int:
-    """Check an integer (16.0 is accepted) within bounds, odd if required.
+    """Return an integer (16.0 is accepted) within inclusive bounds, odd if required.
 
-    `parameter`: name as the user wrote it; `at_least`, `at_most`: bounds, inclusive. Raises
-    InvalidRequest for anything else.
+    Raises InvalidRequest for any other value.
     """
     allowed = whole_words(at_least, odd)
     allowed += "" if at_most == 10**6 else f" and at most {at_most:,}"
@@ -217,10 +209,7 @@ def integer(
 
 
 def whole_words(at_least: int, odd: bool) -> str:
-    """Text of the allowed integers.
-
-    `at_least`: `NEGATIVE` for no bound.
-    """
+    """Text of the integers that are allowed; ``at_least=NEGATIVE`` means no lower bound."""
     kind = "an odd number" if odd else "a whole number"
     return f"{kind} of at least {at_least}" if at_least > NEGATIVE else kind
 
@@ -228,10 +217,7 @@ def whole_words(at_least: int, odd: bool) -> str:
 def real_words(
     above: float | None = None, at_least: float | None = None, at_most: float | None = None
 ) -> str:
-    """Text of the allowed numbers.
-
-    `above`: bound, exclusive; `at_least`, `at_most`: bounds, inclusive.
-    """
+    """Text of the allowed numbers: `above` is exclusive, `at_least` and `at_most` are inclusive."""
     bounds = [("above", above), ("at least", at_least), ("at most", at_most)]
     words = [f"{word} {bound:g}" for word, bound in bounds if bound is not None]
     return "a finite number" + (" " + " and ".join(words) if words else "")
@@ -244,10 +230,9 @@ def real(
     at_least: float | None = None,
     at_most: float | None = None,
 ) -> float:
-    """Check a finite number within bounds, and return it as float.
+    """Return a finite number as float: above an exclusive bound, within inclusive bounds.
 
-    `parameter`: name as the user wrote it; `above`: bound, exclusive; `at_least`, `at_most`:
-    bounds, inclusive. Raises InvalidRequest for anything else.
+    Raises InvalidRequest for any other value.
     """
     inside: object = 1e-6 if above is not None else at_least or 0.0
     inside = inside if at_most is None else at_most
@@ -275,10 +260,10 @@ def _float(value: Real) -> float:
 
 
 def path_of(parameter: str, value: object) -> Path:
-    """Check a path, and expand a leading ``~``.
+    """Convert a value to a path, and expand a leading ``~``.
 
-    `parameter`: name as the user wrote it. Raises InvalidRequest if the value is not a path,
-    contains a null character, or begins with ``~`` and an unknown user.
+    Raises InvalidRequest if the value is not a path, contains a null character, or begins with
+    ``~`` and an unknown user.
     """
     if not isinstance(value, (str, os.PathLike)):
         refuse(parameter, value, "is not a path", "a path", "'results'")
@@ -293,10 +278,9 @@ def path_of(parameter: str, value: object) -> Path:
 
 
 def random_stream(seed: object, name: str = "seed") -> Generator:
-    """Random generator of a seed.
+    """Random generator of a seed (an integer from 0); a Generator is returned unchanged.
 
-    `seed`: integer from 0, or a generator, returned unchanged; `name`: of the parameter, for
-    messages. Raises InvalidRequest for anything else.
+    Raises InvalidRequest, with the parameter called `name`, for any other seed.
     """
     import numpy as np
 
@@ -306,11 +290,10 @@ def random_stream(seed: object, name: str = "seed") -> Generator:
 
 
 def learning_rate(value: object, groups: tuple[str, ...] | None) -> tuple[float, ...]:
-    """Check learning rates: one for each parameter group.
+    """Check learning rates: one positive number, or one for each parameter group (0 freezes it).
 
-    `value`: one positive number for all groups, or one for each, some of which may be 0; `groups`:
-    None skips the check of their number. Raises InvalidRequest for a wrong number of rates, or an
-    invalid one.
+    With ``groups=None`` any number of rates is accepted. Raises InvalidRequest for a wrong number
+    of rates or an invalid rate.
     """
     import numpy as np
 
