@@ -100,6 +100,22 @@ def test_the_cache_is_of_what_there_is_and_small(site):
     assert sum(path.stat().st_size for path in cache.CACHE.rglob("*.*")) < 10e6
 
 
+def test_figures_of_papers_are_called_by_number_and_claimed_values_by_signs(site):
+    cards, cache, pages = site("cards"), site("cache"), site("pages")
+    names = ("figure-7a", "figure-loss_plane", "compare")
+    titles = [cards.called(cache.Item("shallow_vit", name)) for name in names]
+    assert titles == ["Figure 7a", "loss plane", "compare"]
+    row = pages.BOUND.sub(pages._bound, "| slope | \\<= -1e-3 | -2 |")
+    assert row.split() == ["|", "slope", "|", "≤", "−1e−3", "|", "-2", "|"]
+
+
+def test_the_verdicts_of_a_paper_begin_with_their_shares(site, tmp_path):
+    cache, pages = site("cache"), site("pages")
+    (tmp_path / "verdicts").mkdir()
+    text = pages._verdicts(cache.Item("deep_linear", "verdicts"), tmp_path)
+    assert 0 < text.index("<div") < text.index("attdyn verify deep_linear") < text.index("\n## ")
+
+
 def test_the_page_of_statements_is_that_of_the_claims_and_their_verdicts(site):
     statements = site("statements")
     text = statements.page()

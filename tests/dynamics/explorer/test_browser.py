@@ -242,3 +242,18 @@ def test_curves_and_charts_are_taken_away(tab, tmp_path):
         assert len(root.findall(".//{*}text")) > 4, label
         assert not root.findall(".//{*}image")
         assert root.find("{*}title").text
+
+
+def test_a_model_without_events_says_so_and_names_its_file_without_a_folder(browser, tmp_path):
+    path = tmp_path / "plain.py"
+    path.write_text(
+        'def start():\n    return {"w": [2.0]}\n\n\n'
+        'def risk(theta, xp, c=1.0):\n    return c * theta["w"][0] ** 2\n'
+    )
+    write_page(dynamics.load_system(str(path)), tmp_path / "page.html")
+    tab = Tab(browser, (tmp_path / "page.html").as_uri())
+    tab.expect("#events").to_contain_text("No events are declared.")
+    tab.expect("#command-descent").to_contain_text("attdyn run plain.py")
+    assert str(tmp_path) not in tab.page.locator("body").inner_text()
+    assert not tab.complaints
+    tab.context.close()
