@@ -1,9 +1,9 @@
 """Comparison of a reduced and a full run by the same gradient descent.
 
 For the population problem the reduction is exact, so the deviation measures rounding (or a wrong
-derivation) and events have the same steps. For the empirical problem, with random samples and
-start, the deviation measures how realistic the idealized dynamics is. If the reduced problem draws
-its start, every seed has its own reduced run.
+derivation) and events occur at equal steps. For the empirical problem, with random samples and a
+random start, the deviation measures how realistic the reduced dynamics is. If the reduced problem
+draws its start at random, every seed has its own reduced run.
 """
 
 from __future__ import annotations
@@ -33,13 +33,14 @@ from dynamics.training.settings import check_flow, check_settings, record_schedu
 from dynamics.validation import InvalidRequest
 
 ROUNDING = 1e-11
-"""Largest deviation that is attributed to rounding without further explanation."""
+"""Largest deviation of a full from a reduced run that counts as rounding without further
+explanation."""
 GROWN = 1e5
-"""Number of single-step roundings (or flow tolerances) that may add up before they are
-amplified."""
+"""Number of single-step rounding errors (or flow tolerances) that may add up before
+amplification."""
 WRONG = "the reduction is wrong"
 BELOW = 1e-6
-"""Rounding error of a gradient over the gradient, above which the direction of a step is
+"""Ratio of a gradient's rounding error to the gradient above which a step's direction is
 unknown."""
 
 
@@ -56,29 +57,28 @@ def compare(
     schedule: str | None = None,
     stages: Stages | None = None,
 ) -> Comparison:
-    """Run both problems and measure their deviation.
+    """Run a reduced and a full problem and measure the deviation of their scalars.
 
     Parameters
     ----------
     reduced : Problem or sequence of them
-        Problem in a few scalars; one for all full problems, or one for each.
+        Problem in a few scalars: one for all full problems, or one for each full problem.
     full : Problem or sequence of them
-        Problem in every entry, with ``orbit_values``; several are seeds of one problem.
+        Problem in every entry, with ``orbit_values``; several full problems are seeds.
     eta, steps, rule, record, schedule, stages
-        As for `dynamics.descend`, for both problems. Under a rule other than gradient descent the
-        full run freezes entries whose gradient is proved to be 0: rounding would move them.
+        Settings of both runs, as for `dynamics.descend`. Under a rule other than gradient descent
+        the full run freezes entries whose gradient is proved to be 0, which rounding would move.
     time, rtol
-        As for `dynamics.flow`; given a time, the gradient flows are compared instead.
+        Settings of `dynamics.flow`; with a time, gradient flows are compared instead of descent.
     checkpoint : path-like, optional
-        As for `dynamics.descend`; each run has its own file: ``<checkpoint>.reduced``,
-        ``<checkpoint>.full``, ``<checkpoint>.full_1``, ..., ``<checkpoint>.reduced_1``, ...
+        Prefix of the checkpoint of each run: ``<checkpoint>.reduced``, ``<checkpoint>.full``,
+        ``<checkpoint>.full_1``, ..., ``<checkpoint>.reduced_1``, ...
 
     Raises
     ------
     InvalidRequest
-        If the number of reduced problems is neither 1 nor that of the full ones.
-        If the two problems differ in a parameter.
-        If eta, steps, record, time or rtol is invalid, or both steps and time are missing.
+        If the number of reduced problems is neither 1 nor the number of full problems, a parameter
+        of the two problems differs, a setting is invalid, or both steps and time are missing.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def compare(
 
 
 def _flows(problems: Sequence[Problem], time: float, rtol: float) -> list[Trajectory]:
-    """Flows of all problems by one integrator; the errors of two integrators would differ."""
+    """Flows of all problems by one integrator, because two integrators have different errors."""
     alike = None not in map(implicit_model, problems)
     check_flow(time, rtol, all(problem.flows for problem in problems))
     first = flow(problems[0], time, rtol, compiled=alike)
@@ -135,7 +135,7 @@ def _flows(problems: Sequence[Problem], time: float, rtol: float) -> list[Trajec
 
 
 def _checked_pairs(reduced: Any, full: Any) -> tuple[list[Any], list[Any]]:
-    """Check reduced and full problems, and return both as lists."""
+    """Return the reduced and the full problems as two checked lists of equal length."""
     fulls = list(full) if isinstance(full, Sequence) else [full]
     firsts = list(reduced) if isinstance(reduced, Sequence) else [reduced]
     projected = fulls and all(hasattr(problem, "orbit_values") for problem in fulls)
@@ -155,7 +155,7 @@ def _checked_pairs(reduced: Any, full: Any) -> tuple[list[Any], list[Any]]:
 def _deviations(
     alone: list[Trajectory], whole: list[Trajectory], fulls: list[Any]
 ) -> dict[str, FloatArray]:
-    """Largest deviations over all pairs; one reduced run is paired with every full run."""
+    """State -> largest deviation over all pairs; one reduced run pairs with every full run."""
     pairs = list(zip(alone if len(alone) > 1 else alone * len(whole), whole, strict=True))
     common = min(_common(alone[0], run) for pair in pairs for run in pair)
     deviations = {name: np.zeros(common) for name in alone[0].layout.names}
@@ -170,9 +170,9 @@ def _deviations(
 
 
 def parts(checkpoint: Checkpoint, fulls: int = 1, reduced: int = 1) -> list[Checkpoint]:
-    """Checkpoints of the first reduced run, the full runs, and the other reduced runs.
+    """Checkpoints of the first reduced run, of the full runs, and of the other reduced runs.
 
-    `checkpoint`: of the comparison; `fulls`, `reduced`: numbers of full and reduced runs.
+    The counts `fulls` and `reduced` are the numbers of full and reduced runs of the comparison.
     """
     names = ["reduced", "full", *(f"full_{k}" for k in range(1, fulls))]
     names += [f"reduced_{k}" for k in range(1, reduced)]
@@ -187,12 +187,12 @@ def _common(one: Trajectory, two: Trajectory) -> int:
 
 
 def explanation(result: Comparison, reduced: Any, full: Any) -> str:
-    """Explain why the reduced and the full run deviate, or report an unstable closed space.
+    """Explain why the reduced and the full run of a model file deviate, or report instability.
 
-    `reduced`, `full`: problems of a user's model. For deviating runs the text says that the
-    reduction is wrong, with the entry that leaves it, or that rounding grows on a repelling
-    manifold, if the measured growth accounts for the deviation. Otherwise the text says that the
-    closed space is unstable, if a full run from a perturbed start leaves it; else it is empty.
+    If the runs deviate, the text names the entry that leaves the reduction, or says that rounding
+    grows on a repelling manifold if the measured growth accounts for the deviation. If the runs
+    agree, the text says whether a full run from a perturbed start leaves the closed space; else the
+    text is empty.
     """
     made, run = reduced.realization, result.reduced
     if "rule" in run.settings or "stages" in run.settings:
@@ -237,9 +237,10 @@ def explanation(result: Comparison, reduced: Any, full: Any) -> str:
 
 
 def _by_rounding(result: Comparison, reduced: Any, full: Any) -> str:
-    """Explain a deviation under another rule by gradients near rounding; empty if there is none.
+    """Sentence for a deviation caused by gradients near rounding under another rule, else empty.
 
-    The rounding of a gradient is measured as its difference between the two problems at one state.
+    The rounding error of a gradient is the difference between the two problems' gradients at one
+    state.
     """
     run, deviation = result.reduced, np.max(list(result.deviations.values()), axis=0)
     scale = max(1.0, float(np.abs(run.states).max()))
@@ -265,7 +266,7 @@ def _by_rounding(result: Comparison, reduced: Any, full: Any) -> str:
 
 
 def _instability(result: Comparison, reduced: Any, full: Any) -> str:
-    """Sentence for an unstable closed space; empty if a perturbed start stays near it."""
+    """Sentence for a closed space that a full run from a perturbed start leaves, else empty."""
     run = result.reduced
     found = stability(reduced, full, run, starts=1)
     if not any(map(isfinite, found.left)):

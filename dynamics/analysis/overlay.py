@@ -1,8 +1,8 @@
-r"""Comparison of runs from one start: learning rates, update rules, or descent and flow.
+"""Comparison of runs from one start: learning rates, update rules, or descent and flow.
 
-On the common axis :math:`\tau = \eta \times` steps, gradient descent converges to the flow as eta
-tends to 0, with an error of order eta; the measured order checks both. Update rules are compared
-step by step.
+As eta tends to 0, gradient descent converges to the flow on the common time axis eta * steps, with
+an error of order eta. The measured order of convergence checks both integrators. Update rules are
+compared at equal steps.
 """
 
 from __future__ import annotations
@@ -42,25 +42,24 @@ def overlay(
     ----------
     problem : Problem
     eta : float or sequence of float
-        Learning rate of each run; one for all rules, or one for each.
+        Learning rate of each run: one for all rules, or one for each rule.
     steps : int, optional
         Number of steps of every run.
     rule : str, UpdateRule, callable, or list of these
-        As for `dynamics.descend`: one for all runs, or one for each.
+        Update rule as for `dynamics.descend`: one for all runs, or one for each run.
     record, initial, schedule, stages
-        As for `dynamics.descend`, the same for all runs.
+        Settings of all runs, as for `dynamics.descend`.
     time : float, optional
-        Horizon of a flow, instead of steps. Gradient descent at every rate is compared with the
-        flow; its number of steps is time / eta, rounded.
+        Horizon of a flow, instead of steps. Gradient descent at each eta takes time / eta steps,
+        rounded, and is compared with the flow.
     rtol : float
         Relative tolerance of the flow.
 
     Raises
     ------
     InvalidRequest
-        If problem is not a Problem; if both steps and time are missing; if the numbers of rules and
-        rates differ; if a learning rate is not positive, exceeds the horizon, or needs too many
-        steps; if another option is invalid.
+        If an argument is invalid, steps and time are both missing, or the numbers of rules and
+        learning rates differ.
 
     Examples
     --------
@@ -113,7 +112,7 @@ def _listed(value: Any) -> list[Any]:
 def _over_flow(
     problem: Problem, etas: Any, time: float, rtol: float, initial: ArrayLike | None
 ) -> Overlay:
-    """Overlay of gradient descent at several rates and the flow."""
+    """Compare gradient descent at several learning rates with the flow up to `time`."""
     time, rtol = check_flow(time, rtol, problem.flows)
     rates = check_rates(etas, time)
     with interruption():
@@ -135,10 +134,10 @@ def _over_flow(
 
 
 def check_rates(etas: Sequence[float], time: float) -> list[float]:
-    """Check learning rates and sort them, largest first.
+    """Check the learning rates of runs up to `time` and sort them, largest first.
 
-    `time`: horizon of the runs. Raises InvalidRequest if there are no rates, or a rate is not
-    positive, exceeds the horizon, or needs too many steps.
+    Raises InvalidRequest for an empty sequence, or a rate that is not positive, exceeds `time`, or
+    needs too many steps.
     """
     if not np.size(etas):
         refuse("eta", [], "is empty", "one or more learning rates", 1e-2)
@@ -148,7 +147,7 @@ def check_rates(etas: Sequence[float], time: float) -> list[float]:
 
 
 def _distance(smooth: Trajectory, run: Trajectory, name: str) -> float:
-    """Largest distance of a state over the common records."""
+    """Largest distance of a state of a run from the flow, over their common records."""
     index = np.searchsorted(smooth.time, run.time)
     common = index < smooth.time.size
     return float(np.abs(smooth[name][index[common]] - run[name][common]).max())

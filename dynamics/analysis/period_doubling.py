@@ -1,8 +1,8 @@
-r"""Gradient descent above the stability limit: period two first, then states that are not finite.
+r"""Onset of period two and of non-finite states in gradient descent above the stability limit.
 
 The limit :math:`2/\lambda_{max}` at a slowly moving state predicts the learning rate at which small
-deviations stop decaying. Here the onset is observed: bisection finds the learning rates at which
-gradient descent alternates lastingly, and at which a state is not finite.
+deviations stop decaying. This module observes the onsets: bisection finds the least learning rate
+with a lasting alternation, and the least learning rate with a state that is not finite.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ STEPS = 4000
 PRECISION = 1e-3
 WIDEST = 100.0
 KICK = 1e-6
-"""Initial deviation of an entry, relative to the scale of the entry."""
+"""Initial deviation of an entry from the given state, relative to the scale of the entry."""
 SMALLEST = 1e-3
-"""Least scale of an entry, relative to the largest entry; for entries that are 0."""
+"""Least scale of an entry, relative to the largest entry; used for entries near 0."""
 UNEQUAL = (5.0**0.5 - 1.0) / 2.0
-"""Golden ratio step; it makes the deviations of the entries unequal, so that equal entries
+"""Step, the golden ratio, that makes the deviations of all entries unequal, so equal entries
 separate."""
 LASTING = 1e-4
-"""Least amplitude of a visible alternation, relative to the scale of the entry."""
+"""Least amplitude of an alternation that counts as visible, relative to the scale of the entry."""
 KEPT = 0.9
-"""A lasting alternation keeps at least this part of its amplitude over the second half of the last
-states; an alternation 0.2 percent below the limit decays faster."""
+"""Least ratio of the final to the initial amplitude over the second half of the last states of a
+lasting alternation. An alternation 0.2 percent below the stability limit has a smaller ratio."""
 LAST_STATES = 64
 
 
@@ -47,14 +47,13 @@ class Onsets:
     Attributes
     ----------
     limit : float
-        Predicted: 2 over the largest eigenvalue.
+        Predicted onset of period two: 2 over the largest eigenvalue of the Hessian.
     period_two : float
-        Observed: least learning rate with a lasting alternation; infinite if states stop being
-        finite first. It lies below `limit` if the state drifts towards a smaller limit during the
-        trial.
+        Observed least learning rate with a lasting alternation, or infinity if a state stops being
+        finite first. It is below `limit` if the state drifts to a smaller limit during the trial.
     non_finite : float
-        Observed: least learning rate at which a state is not finite; infinite if not found between
-        half the limit and 100 times the limit.
+        Observed least learning rate with a state that is not finite, or infinity if none is found
+        between half the limit and 100 times the limit.
 
     Examples
     --------
@@ -73,23 +72,21 @@ class Onsets:
 
 
 def onsets(problem: Problem, state: ArrayLike, steps: int = STEPS) -> Onsets:
-    """Predicted and observed onset of period two, and of non-finite values, from a state.
+    """Find the learning rates of the onset of period two and of non-finite values at a state.
 
     Parameters
     ----------
     problem : Problem
     state : float array, shape (n,)
-        A slowly moving state, such as a late state of the flow.
+        A slowly moving state, such as a late state of the flow. Each trial perturbs every entry by
+        about 1e-6 of its size, at least 1e-9 of the largest entry.
     steps : int
-        Steps of each trial, at least 256. A trial starts with a perturbation of every entry by
-        about 1e-6 of its size; the size counts as at least 1e-3 of the largest entry, or 1 if all
-        are 0.
+        Steps of each trial, at least 256.
 
     Raises
     ------
     InvalidRequest
-        If problem is not a Problem, state does not fit it or has no stability limit, or steps is
-        too small.
+        If the state does not fit the problem or has no stability limit, or steps is too small.
 
     Examples
     --------
@@ -112,10 +109,7 @@ def onsets(problem: Problem, state: ArrayLike, steps: int = STEPS) -> Onsets:
 
 
 def late_states(problem: Problem, start: FloatArray, eta: float, steps: int) -> FloatArray | None:
-    """Last states of a trial, shape (64, n); None if a state is not finite.
-
-    `start`, shape (n,): the trial begins with a small deviation from it.
-    """
+    """Last 64 states of descent from near `start`, shape (64, n), or None if not finite."""
     parts = 1.0 - (np.arange(start.size) * UNEQUAL) % 1.0 / 2.0
     state = start + KICK * parts * np.where(start < 0, -1.0, 1.0) * _scales(start)
     due = np.arange(max(0, steps - LAST_STATES), steps)
@@ -128,10 +122,7 @@ def late_states(problem: Problem, start: FloatArray, eta: float, steps: int) -> 
 
 
 def alternates(problem: Problem, start: FloatArray, eta: float, steps: int = STEPS) -> bool:
-    """Whether the order parameter that changes fastest alternates visibly and lastingly at the end.
-
-    `start`, shape (n,).
-    """
+    """Whether the fastest order parameter alternates visibly and lastingly at the end."""
     states = late_states(problem, start, eta, steps)
     if states is None:
         return False
@@ -145,13 +136,13 @@ def alternates(problem: Problem, start: FloatArray, eta: float, steps: int = STE
 
 
 def _scales(start: FloatArray) -> FloatArray:
-    """Scale of every entry: its size, at least `SMALLEST` of the largest; 1 if all are 0."""
+    """Scale of every entry: its size, at least `SMALLEST` times the largest (1 if all are 0)."""
     sizes = np.abs(start)
     return np.maximum(sizes, SMALLEST * (sizes.max(initial=0.0) or 1.0))
 
 
 def _first(condition: Callable[[float], bool], limit: float, widest: float) -> float:
-    """Least learning rate above half the limit that meets a condition; infinite if none."""
+    """Least learning rate above half the limit that meets a condition, or infinity."""
     grid = limit * np.geomspace(0.5, widest, 120)
     first = next((k for k, eta in enumerate(grid) if condition(eta)), None)
     if not first:
@@ -171,15 +162,15 @@ class Branches:
     Attributes
     ----------
     system, name : str
-        Names of the system, and of the scalar in `values`.
+        Name of the system, and name of the scalar in `values`.
     etas : float array, shape (n,)
+        Learning rates, ascending.
     values : float array, shape (n, 64)
-        Last values of the scalar; NaN if a state was not finite.
+        Last values of the scalar at each learning rate, or NaN if a state was not finite.
     onsets : Onsets
-    presentation : Presentation
-        Of the problem.
-    parameters : mapping
-        Of the problem.
+        Critical learning rates at the initial state.
+    presentation, parameters
+        Presentation and parameters of the problem.
 
     Examples
     --------
@@ -212,17 +203,17 @@ def branches(
     state : float array, shape (n,)
         Initial state of all trials.
     name : str
-        A scalar part of the state.
+        Name of a scalar of the state.
     count : int
         Number of learning rates, from 0.7 times the limit to 1.15 times the onset of non-finite
-        values, or to 3 times the limit without such an onset.
+        values (to 3 times the limit if no onset is found).
     steps : int
         Steps of each trial.
 
     Raises
     ------
     InvalidRequest
-        If name is not a scalar part, count is invalid, or as for `onsets`.
+        If name is not a scalar of the state, count is invalid, or `onsets` refuses the request.
 
     Examples
     --------

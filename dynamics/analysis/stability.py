@@ -29,30 +29,32 @@ from dynamics.training.progress import bar, interruption
 from dynamics.validation import InvalidRequest
 
 STARTS = 3
-"""Number of perturbed starts of full training."""
+"""Number of full training runs from perturbed starts."""
 RTOL, ATOL = 1e-8, 1e-12
-"""Relative and absolute tolerance of the full flow."""
+"""Relative and absolute tolerance of the full gradient flow."""
 MOST_STEPS = 50_000
-"""Most steps of the full flow, of twelve gradients each."""
+"""Most steps of the full gradient flow; each step evaluates twelve gradients."""
 FEWEST_STEPS = 400
 
 
 @dataclass(frozen=True)
 class Departure:
-    """Full training from a start off the closed space.
-
-    `time`, shape (records,); `states`, shape (records, n): all entries; `distance`, shape
-    (records,): largest distance of an entry from the closed space; `complete`: whether training
-    reached the horizon or the requested distance.
-    """
+    """Full training from a start off the closed space."""
 
     time: FloatArray
+    """Time of each record, shape (records,)."""
     states: FloatArray
+    """All entries at each record, shape (records, n)."""
     distance: FloatArray
+    """Largest distance of an entry from the closed space at each record, shape (records,)."""
     complete: bool = True
+    """Whether training reached the horizon or the requested distance."""
 
     def reaches(self, distance: float = LEFT) -> float:
-        """Time at which a distance is reached; infinite if never, NaN if unknown."""
+        """Time at which the distance from the closed space reaches `distance`.
+
+        The time is infinite if training ends closer, and NaN if training stopped early.
+        """
         beyond = np.flatnonzero(~(self.distance < distance))
         if not beyond.size:
             return inf if self.complete else nan
@@ -68,10 +70,9 @@ def stability(
 ) -> Stability:
     """Measure the time up to which perturbed starts stay near the classes of a reduced run.
 
-    `reduced`, `full`: as for `transverse_growth`; `run`: of the reduced problem, by flow or
-    descent; `starts`: number of full training runs if the growth does not decide; 0 measures the
-    growth alone, which ignores effects of the step size; `records`: states of the run at which the
-    curvature is computed.
+    Full training from `starts` perturbed starts decides if the growth bound (1) does not; with
+    ``starts=0`` only the growth bound is computed, which ignores effects of the step size. The
+    curvature is computed at `records` states of the run.
 
     Examples
     --------
@@ -94,10 +95,7 @@ def stability(
 
 
 def of_growth(growth: TransverseGrowth, entries: int) -> Stability:
-    """Stability by criterion (1), from the growth along a run.
-
-    `entries`: number of trained entries.
-    """
+    """Stability of `entries` trained entries by criterion (1), from the growth along a run."""
     horizon, along = float(growth.time[-1]), growth.amplification.copy()
     along[-1] = max(along[-1], growth.halved)
     above = np.flatnonzero(along >= LEFT / (OFF * np.sqrt(entries)))
@@ -108,8 +106,8 @@ def of_growth(growth: TransverseGrowth, entries: int) -> Stability:
 def off_start(full: Any, seed: int = 0, off: float = OFF) -> FloatArray:
     """Initial state perturbed in a random direction off the closed space.
 
-    `seed`: of the direction; `off`: largest perturbation of an entry. Raises InvalidRequest if
-    every entry is a scalar.
+    The largest perturbation of an entry is `off`. Raises InvalidRequest if every entry is a scalar,
+    because the closed space is then the whole space.
     """
     start, across = full.initial_state, _across(full, seed)
     size = float(np.abs(across).max(initial=0.0))
@@ -119,16 +117,15 @@ def off_start(full: Any, seed: int = 0, off: float = OFF) -> FloatArray:
 
 
 def _across(full: Any, seed: int) -> FloatArray:
-    """Random direction orthogonal to the closed space."""
+    """Random direction in the space of all entries, orthogonal to the closed space."""
     random = np.random.default_rng(seed).standard_normal(full.layout.size)
     return np.asarray(full.outside(random))
 
 
 def departure(full: Any, run: Trajectory, start: FloatArray, most: float = LEFT) -> Departure:
-    """Train every entry with the settings of a reduced run, from another start.
+    """Train every entry from another start with the settings of a reduced run.
 
-    `run`: of the reduced problem, by flow or descent; `start`, shape (n,); `most`: distance from
-    the closed space at which a flow stops.
+    A gradient flow stops when an entry is farther than `most` from the closed space.
     """
     if run.steps.size:
         again = descend(full, run.settings["eta"], int(run.steps[-1]), initial=start)
@@ -137,13 +134,13 @@ def departure(full: Any, run: Trajectory, start: FloatArray, most: float = LEFT)
 
 
 def _distances(full: Any, states: FloatArray) -> FloatArray:
-    """Largest distance of an entry from the closed space at each state."""
+    """Largest distance of an entry from the closed space at each of the states."""
     moved = states - full.initial_state
     return np.array([np.abs(full.outside(state)).max(initial=0.0) for state in moved])
 
 
 def _flow(full: Any, start: FloatArray, end: float, most: float) -> Departure:
-    """Full flow by an explicit method, up to a time or a distance from the closed space."""
+    """Full flow by an explicit method, to time `end` or distance `most` from the closed space."""
     from scipy.integrate import DOP853
 
     how = {"rtol": RTOL, "atol": ATOL, "max_step": end / FEWEST_STEPS}

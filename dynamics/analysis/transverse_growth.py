@@ -2,8 +2,8 @@ r"""Bound on the growth of perturbations off the closed space of a model, along 
 
 Perturbations obey :math:`d\xi/d\tau = -H_\perp(\tau)\,\xi`, as in
 `dynamics.analysis.transverse_stability`, so their growth rate is at most minus the least eigenvalue
-of :math:`H_\perp`. That eigenvalue is computed by Lanczos iteration on Hessian-vector products. The
-exponential of its integral bounds the growth of rounding.
+of :math:`H_\perp`. Lanczos iteration on Hessian-vector products computes the least eigenvalue. The
+exponential of the integrated growth rate bounds the growth of rounding errors.
 """
 
 from __future__ import annotations
@@ -18,43 +18,34 @@ from dynamics.results.trajectory import Trajectory
 from theory.summary import summarized
 
 RECORDS = 64
-"""Number of states of a run at which the least curvature is computed."""
+"""Number of states of a run at which the least transverse curvature is computed."""
 DENSE = 48
-"""Most entries for which the whole Hessian is computed."""
+"""Most entries for which the whole Hessian is computed; larger problems use Lanczos iteration."""
 TOLERANCE = 1e-6
-"""Error of the least curvature by Lanczos, relative to the largest curvature or to itself."""
+"""Error of the least curvature by Lanczos, relative to the largest curvature or to the least
+itself."""
 
 
 @summarized
 @dataclass(frozen=True)
 class TransverseGrowth:
-    """Most negative transverse curvature along a reduced run.
-
-    `time`, shape (records,); `least`, shape (records,): least eigenvalue of the Hessian orthogonal
-    to the closed space, negative if it repels; `amplification`, shape (records,): bound on the
-    growth of a perturbation since the start: exp of the integral of the growth rate, by the
-    trapezoidal rule.
-
-    Notes
-    -----
-    The error of the rule is about the difference between `halved` and the last ``amplification``.
-    """
+    """Least transverse curvature along a reduced run, and the growth that it permits."""
 
     time: FloatArray
+    """Time of each record, shape (records,)."""
     least: FloatArray
+    """Least Hessian eigenvalue orthogonal to the closed space; negative if the space repels."""
     amplification: FloatArray
+    """Bound on the growth factor of a perturbation since the start, shape (records,)."""
 
     @classmethod
     def of(cls, time: FloatArray, least: FloatArray) -> TransverseGrowth:
-        """Growth along a run from its least curvatures.
-
-        `time`, `least`, shape (records,).
-        """
+        """Growth along a run from record times and the least curvature at each record."""
         return cls(time, least, _growth(time, least))
 
     @property
     def halved(self) -> float:
-        """Last ``amplification`` computed from every second record, for an error estimate."""
+        """Last `amplification` from every second record, whose difference estimates the error."""
         half = np.unique(np.append(np.arange(0, len(self.time), 2), len(self.time) - 1))
         return float(_growth(self.time[half], self.least[half])[-1])
 
@@ -62,18 +53,9 @@ class TransverseGrowth:
 def transverse_growth(
     reduced: Any, full: Any, run: Trajectory, records: int = RECORDS
 ) -> TransverseGrowth:
-    """Most negative curvature orthogonal to the closed space, along a run.
+    """Least curvature orthogonal to the closed space at `records` states of a reduced run.
 
-    Parameters
-    ----------
-    reduced : ReducedPopulation
-        Reduced problem of a user's model.
-    full : FullPopulation
-        Full problem of the same model, with ``hessian_product``.
-    run : Trajectory
-        Run of the reduced problem.
-    records : int
-        Number of states at which the curvature is computed.
+    The full problem must be of the same model file as the reduced one, with ``hessian_product``.
 
     Examples
     --------
@@ -93,7 +75,7 @@ def transverse_growth(
 
 
 def _growth(time: FloatArray, least: FloatArray) -> FloatArray:
-    """Exp of the integral of the largest growth rate, by the trapezoidal rule."""
+    """Exponential of the integral of the largest growth rate, by the trapezoidal rule."""
     from scipy.integrate import cumulative_trapezoid
 
     growth = cumulative_trapezoid(np.maximum(-least, 0.0), time, initial=0.0)
@@ -101,11 +83,10 @@ def _growth(time: FloatArray, least: FloatArray) -> FloatArray:
 
 
 def least_curvature(full: Any, state: FloatArray) -> float:
-    """Least eigenvalue of the Hessian orthogonal to the closed space.
+    """Least eigenvalue of the Hessian orthogonal to the closed space, at a full state.
 
-    `full`: as for `transverse_growth`; `state`, shape (entries,): full state. Returns float:
-    infinite if the closed space is the whole space. With more than 48 entries its error is at most
-    1e-6 of the largest curvature.
+    The result is infinite if the closed space is the whole space. With more than `DENSE` entries
+    the error is at most `TOLERANCE` times the largest curvature.
     """
     size = state.size
     if len(full.scalars) == size:
@@ -130,7 +111,7 @@ def least_curvature(full: Any, state: FloatArray) -> float:
 
     def shifted(vector: FloatArray) -> FloatArray:
         # In units of the largest curvature, because the solver's tolerance has an absolute floor.
-        # The closed directions, with eigenvalue 0, are shifted above the least eigenvalue.
+        # Directions in the closed space, with eigenvalue 0, are shifted above the least eigenvalue.
         plain = np.asarray(vector, dtype=np.float64).ravel()
         return product(plain) / scale - full.outside(plain)
 
@@ -140,7 +121,7 @@ def least_curvature(full: Any, state: FloatArray) -> float:
 
 
 def _largest(product: Any, start: FloatArray) -> float:
-    """Rough size of the largest eigenvalue, by power iteration."""
+    """Rough absolute value of the largest eigenvalue, by power iteration."""
     image, size = start, float(np.linalg.norm(start))
     for _ in range(12):
         if size == 0.0:

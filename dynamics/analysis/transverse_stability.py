@@ -30,13 +30,15 @@ from theory.summary import summarized
 from theory.symmetry import PermutationGroup
 
 BEYOND, LARGEST_STEP = 1e100, 300.0
-"""Least amplification that counts as infinite; and its largest logarithm in one interval."""
+"""First: least amplification of a perturbation that counts as infinite. Second: largest logarithm
+of the amplification in one interval."""
 EQUAL = 1e-6
-"""Eigenvalues count as equal if they differ by less than this part of the largest one."""
+"""Eigenvalues count as equal if their difference is below this fraction of the largest
+eigenvalue."""
 
 
 class Manifold(Protocol):
-    """Symmetric states of a problem, and the Hessian at them."""
+    """Symmetric states of a problem, and the Hessian of the risk at them."""
 
     @property
     def symmetry(self) -> PermutationGroup:
@@ -45,35 +47,33 @@ class Manifold(Protocol):
 
     @property
     def sectors(self) -> Mapping[str, FloatArray]:
-        """Name -> spanning columns of a subspace that the group maps onto itself."""
+        """Name -> spanning columns of a subspace that the symmetry group maps onto itself."""
         ...
 
     def hessian(self, state: ArrayLike) -> FloatArray:
-        """Hessian with respect to the trained entries, at a reduced state."""
+        """Hessian of the risk with respect to the trained entries, at a reduced state."""
         ...
 
 
 @summarized
 @dataclass(frozen=True)
 class Transverse:
-    """Transverse spectrum along a run.
-
-    `run`: the symmetric run; `eigenvalues`, shape (records, m): of the transverse Hessian,
-    ascending; `shares`: sector -> share of each eigenvector in it, shape (records, m); `symmetric`,
-    shape (records, k): eigenvalues on the fixed directions, those of the reduced problem,
-    ascending; `amplification`, shape (records,): operator norm of the propagator from the start;
-    `typical`, shape (records,): root mean square growth of an isotropic random perturbation, the
-    Frobenius norm of the propagator over sqrt(m); `worst`, shape (n,): initial unit perturbation
-    with the largest growth at the peak.
-    """
+    """Transverse spectrum along a symmetric run of `records` records."""
 
     run: Trajectory
+    """The symmetric run."""
     eigenvalues: FloatArray
+    """Eigenvalues of the transverse Hessian, ascending, shape (records, m)."""
     shares: Mapping[str, FloatArray]
+    """Sector -> share of each transverse eigenvector in the sector, shape (records, m)."""
     symmetric: FloatArray
+    """Hessian eigenvalues on the fixed directions, ascending, shape (records, k)."""
     amplification: FloatArray
+    """Operator norm of the propagator from the start to each record, shape (records,)."""
     typical: FloatArray
+    """Root mean square growth of an isotropic random perturbation, shape (records,)."""
     worst: FloatArray
+    """Initial unit perturbation, shape (n,), with the largest growth at the peak."""
 
     @property
     def time(self) -> FloatArray:
@@ -82,17 +82,17 @@ class Transverse:
 
     @property
     def negative(self) -> np.ndarray:
-        """Number of repelling directions, shape (records,)."""
+        """Number of negative transverse eigenvalues at each record, shape (records,)."""
         return (self.eigenvalues < 0).sum(axis=1)
 
     @property
     def peak(self) -> float:
-        """Largest amplification along the run."""
+        """Largest amplification of a perturbation along the run."""
         return float(self.amplification.max())
 
     @property
     def attracting_from(self) -> float:
-        """Time after which no direction repels; infinite if one repels at the end."""
+        """Time after which no direction repels, or infinity if one repels at the end."""
         repelling = np.flatnonzero(self.negative)
         if repelling.size == 0:
             return float(self.time[0])
@@ -112,12 +112,12 @@ class Transverse:
         return int((values - values[0] <= EQUAL * np.abs(values).max()).sum())
 
     def branches(self, sectors: Sequence[str]) -> dict[str, FloatArray]:
-        """Group eigenvalues by sector: the first sector with more than half of the eigenvector.
+        """Group eigenvalues by sector: sector -> float array, shape (records, count), ascending.
 
-        `sectors`: names, those that contain eigenvectors entirely first, for branches continuous in
-        time. Returns sector -> float array, shape (records, count), ascending in each record.
-        Raises ValueError if an eigenvector is in no sector, or the number of eigenvectors in a
-        sector changes.
+        An eigenvalue is in the first of `sectors` that contains more than half of its eigenvector.
+        For branches that are continuous in time, list first the sectors that contain whole
+        eigenvectors. Raises ValueError if an eigenvector is in no sector, or a sector's number of
+        eigenvectors changes.
         """
         inside = np.array([self.shares[name] > 0.5 for name in sectors])
         first = np.where(inside.any(axis=0), inside.argmax(axis=0), -1)
@@ -133,12 +133,8 @@ class Transverse:
 def transverse(manifold: Manifold, run: Trajectory) -> Transverse:
     """Spectrum orthogonal to a symmetric manifold, and growth of perturbations, along a run.
 
-    Parameters
-    ----------
-    manifold : Manifold
-    run : Trajectory
-        Run of the reduced problem. Its records define the intervals of the propagator; 240
-        logarithmically spaced records give the peak to about one per cent.
+    The records of the run of the reduced problem define the intervals of the propagator. With 240
+    logarithmically spaced records the peak has an error of about one per cent.
 
     Examples
     --------
@@ -186,10 +182,10 @@ def transverse(manifold: Manifold, run: Trajectory) -> Transverse:
 def propagate(
     time: FloatArray, hessians: Sequence[FloatArray]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    r"""Growth of perturbations under :math:`d\xi/d\tau = -H(\tau)\xi`.
+    r"""Growth of perturbations under :math:`d\xi/d\tau = -H(\tau)\xi`, with symmetric H.
 
-    `time`, shape (records,): ascending; `hessians`, shape (m, m): symmetric, one for each time.
-    Returns amplification, typical, worst, shape (records,), (records,), (m,): as in `Transverse`;
+    The matrices `hessians`, each of shape (m, m), belong to the ascending times. Returns the arrays
+    ``amplification`` and ``typical``, shape (records,), and ``worst``, shape (m,), of `Transverse`;
     values above 1e100 are infinite.
     """
     size = len(hessians[0])
@@ -213,13 +209,10 @@ def propagate(
 
 
 def eigenvectors(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Eigenvalues of a symmetric matrix, ascending, and eigenvectors as columns.
+    """Eigenvalues of a symmetric matrix, ascending, and eigenvector columns, by QR iterations.
 
-    Uses QR iterations. Divide and conquer (numpy) fails for rare matrices with many equal
-    eigenvalues; relatively robust representations lose eigenvectors if eigenvalues differ by a
-    factor 1e300.
-
-    `matrix`, shape (m, m).
+    Divide and conquer (numpy) fails for rare matrices with many equal eigenvalues, and relatively
+    robust representations lose eigenvectors if eigenvalues differ by a factor 1e300.
     """
     from scipy.linalg import eigh
 
@@ -228,10 +221,10 @@ def eigenvectors(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def split(group: PermutationGroup) -> tuple[FloatArray, FloatArray]:
-    """Orthonormal bases of the directions fixed by a group, and of their complement.
+    """Orthonormal bases of the directions that a group fixes, and of their complement.
 
-    `group`: acting on n entries. Returns float arrays, shape (n, k) and (n, n - k): normalized
-    indicators of the k orbits; any basis of the complement.
+    For a group that acts on n entries with k orbits, the bases have the shapes (n, k) and (n, n -
+    k). The first basis consists of the normalized indicators of the orbits.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components

@@ -1,4 +1,4 @@
-"""Basins of a plane: limit states of the flow from a grid of starts, and separatrices between them.
+"""Basins of a plane: limit states of the flow from a grid of starts, and their separatrices.
 
 Neighbouring starts are in one basin if the limit is a continuous function along the edge between
 them. Edges whose limits differ by more than `NEAR` are bisected. If a difference remains after
@@ -24,39 +24,38 @@ from theory.summary import summarized
 
 RTOL = 1e-8
 DECIDED, HALVINGS = 12, 24
-"""Bisections of an edge after which different limits count as two basins, and to locate the
-crossing."""
+"""First: bisections of an edge after which different limits count as two basins. Second: bisections
+of an edge that locate the separatrix."""
 EARLY, RESTS = 0.01, 1e-4
-"""Part of the horizon at which flows are first checked; and largest relative change of a state over
-the second half of that time at which the flow counts as converged."""
+"""First: fraction of the horizon at which flows are first checked. Second: largest relative change
+of a converged flow's state over the second half of the time to that check."""
 NEAR = 0.02
-"""Largest distance of the limits of two neighbours in one basin, relative to the sides."""
+"""Largest distance of the limits of two neighbours in one basin, relative to the sides of the
+rectangle."""
 SAME = 1e-3
 """Largest distance of the limits of two regions that are merged into one basin, relative to the
-sides."""
+sides of the rectangle."""
 OUTSIDE = -1
-"""Label of points outside the rectangle."""
+"""Label of grid points outside the rectangle."""
 
 Ends = Callable[[FloatArray], FloatArray]
-"""Function: starts, shape (n, 2) -> limit states, shape (n, entries); NaN if the flow is
+"""Function from starts, shape (n, 2), to limit states, shape (n, entries), NaN where the flow is
 undefined."""
 
 
 @summarized
 @dataclass(frozen=True)
 class Basin:
-    """Starts of a plane with a common limit.
-
-    `starts`: number of grid nodes in the basin; `ends`, shape (starts, entries): their whole limit
-    states, NaN if the flow is undefined; `outline`, shape (points, 2): closed polylines around the
-    basin and its holes, within the rectangle; `separatrices`, shape (points, 2): the parts of the
-    outline shared with later basins.
-    """
+    """Starts of a plane with a common limit."""
 
     starts: int
+    """Number of grid nodes in the basin."""
     ends: FloatArray
+    """Limit states of the nodes, shape (starts, entries), or NaN where the flow is undefined."""
     outline: tuple[FloatArray, ...]
+    """Closed polylines around the basin and its holes, each of shape (points, 2)."""
     separatrices: tuple[FloatArray, ...]
+    """Parts of the outline shared with later basins, each of shape (points, 2)."""
 
 
 def ends_of(
@@ -65,11 +64,11 @@ def ends_of(
     time: float,
     interrupted: threading.Event | None = None,
 ) -> Ends:
-    """Function that integrates the gradient flow from points of a plane to its limit.
+    """Make the function that integrates the gradient flow from points of a plane to its limit.
 
-    `state`: point -> whole state, NaN if undefined; `time`: horizon. Flows that have converged at
-    `EARLY` times the horizon are not continued; `interrupted`: once set, the function raises
-    KeyboardInterrupt.
+    The function `state` maps a point of the plane to a whole state, or NaN. Flows that have
+    converged at `EARLY` times the horizon `time` are not continued. The event `interrupted`, once
+    set, makes the integration raise KeyboardInterrupt.
     """
 
     def ends(points: FloatArray) -> FloatArray:
@@ -96,18 +95,19 @@ def ends_of(
 def bisected(
     ends: Ends, pairs: FloatArray, known: FloatArray, sides: FloatArray, near: float
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Bisect edges between starts for jumps of the limit; return places (NaN if none) and mask.
+    """Bisect edges between starts for jumps of the limit.
 
-    `pairs`, shape (n, 2, 2): both starts of each edge; `known`, shape (n, 2, entries): their
-    limits; `sides`, shape (entries,): units of the entries; `near`: largest distance of limits that
-    count as equal. Returns float array, shape (n, 2), and bool array, shape (n,).
+    The inputs are both starts of each edge (`pairs`, shape (n, 2, 2)) and their limits (`known`,
+    shape (n, 2, entries)). Limits closer than `near`, in units of `sides`, count as equal. Returns
+    the place of each jump, shape (n, 2), NaN where the limits agree, and the mask of edges with a
+    jump.
     """
     places, jumps = np.full((len(pairs), 2), np.nan), np.zeros(len(pairs), dtype=bool)
     edge, points, found = np.arange(len(pairs)), np.asarray(pairs, dtype=float), np.asarray(known)
     for halving in range(HALVINGS + 1):
         gaps = _distance(found[:, 0], found[:, 1], sides)
         kept = np.flatnonzero(gaps > near) if halving <= DECIDED else np.arange(edge.size)
-        if halving >= DECIDED:  # keep only the part of each edge whose limits differ most
+        if halving >= DECIDED:  # keep the one part of each edge whose limits differ most
             order = kept[np.lexsort((-gaps[kept], edge[kept]))]
             kept = order[np.unique(edge[order], return_index=True)[1]]
         if not kept.size or halving == HALVINGS:
@@ -125,17 +125,17 @@ def bisected(
 
 
 def _distance(one: FloatArray, other: FloatArray, sides: FloatArray) -> FloatArray:
-    """Largest difference of limits in units of the sides; infinite if one is NaN, 0 if both are."""
+    """Largest difference of limits in units of the sides: infinite if one is NaN, 0 if both are."""
     defined = np.isfinite(one).all(axis=-1), np.isfinite(other).all(axis=-1)
     off = np.abs(np.where(np.isfinite(one - other), one - other, 0.0) / sides).max(axis=-1)
     return np.where(defined[0] == defined[1], off, np.inf)
 
 
 def basins(ends: Ends, box: Box, plane: tuple[int, int], count: int) -> tuple[Basin, ...]:
-    """Basins of a rectangle, sorted by decreasing number of starts.
+    """Basins of the rectangle `box`, sorted by decreasing number of starts.
 
-    `box`: the rectangle; `plane`: indices of the entries that are the coordinates; `count`: starts
-    along each side, the corners included; with an even number no start lies on the axes of a
+    The pair `plane` holds the indices of the state's entries that are the coordinates. The grid has
+    `count` starts along each side, corners included; an even count avoids starts on the axes of a
     rectangle centred at the origin.
 
     Examples
@@ -164,7 +164,7 @@ def basins(ends: Ends, box: Box, plane: tuple[int, int], count: int) -> tuple[Ba
 
 
 def _sides(known: FloatArray, box: Box, plane: tuple[int, int]) -> FloatArray:
-    """Units of the entries of limits: sides of the plane, and ranges of the other entries."""
+    """Units of the entries of limits: sides of the rectangle, and ranges of the other entries."""
     finite = known[np.isfinite(known).all(axis=1)]
     sides = np.ones(known.shape[1])
     if len(finite):
@@ -175,7 +175,7 @@ def _sides(known: FloatArray, box: Box, plane: tuple[int, int]) -> FloatArray:
 
 
 def _edges(count: int) -> IntArray:
-    """Pairs of neighbours of a square grid, smaller index first."""
+    """Pairs of neighbouring nodes of a square grid, the smaller index first."""
     number = np.arange(count * count).reshape(count, count)
     across = np.stack([number[:, :-1], number[:, 1:]], axis=-1)
     up = np.stack([number[:-1], number[1:]], axis=-1)
@@ -183,7 +183,7 @@ def _edges(count: int) -> IntArray:
 
 
 def _labels(known: FloatArray, edges: list[list[int]]) -> IntArray:
-    """Basin index of each node, joined along edges and by equal limits; largest basin first."""
+    """Basin index of each node, joined along edges and by equal limits, the largest basin first."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
     from scipy.spatial import cKDTree
@@ -201,7 +201,7 @@ def _labels(known: FloatArray, edges: list[list[int]]) -> IntArray:
 
 
 class _Outlines:
-    """Outlines of the labels of a grid, which a frame of `OUTSIDE` surrounds."""
+    """Outlines of the regions of equal label on a grid framed by nodes labelled `OUTSIDE`."""
 
     def __init__(
         self, labels: IntArray, nodes: FloatArray, crossed: dict[tuple[int, ...], FloatArray]
@@ -210,7 +210,7 @@ class _Outlines:
         self._count = labels.shape[0] - 2
 
     def of(self, label: int) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
-        """Closed outlines of a label, and their parts shared with later labels."""
+        """Closed outlines of a label, and the parts of the outlines shared with later labels."""
         outlines, parts = [], []
         for chain in edge_contours((self._labels == label).astype(float)):
             points = [*self._along(chain, label)]
@@ -219,7 +219,7 @@ class _Outlines:
         return tuple(outlines), tuple(parts)
 
     def _along(self, chain: IntArray, label: int) -> Iterator[tuple[FloatArray, bool]]:
-        """Points of an outline, each with whether it separates the label from a later one."""
+        """Points of an outline, with whether the outline separates the label from a later one."""
         for k, edge in enumerate(chain):
             if k and (corner := self._corner(np.concatenate([chain[k - 1], edge]))) is not None:
                 yield corner, True
@@ -230,7 +230,7 @@ class _Outlines:
         return (node[0] - 1) * self._count + node[1] - 1
 
     def _place(self, edge: list[list[int]]) -> FloatArray:
-        """Crossing of an outline with an edge: the inner node itself if the other is outside."""
+        """Crossing of an outline with an edge, or the inner node if the other node is outside."""
         inner = [node for node in edge if self._labels[tuple(node)] != OUTSIDE]
         numbers = sorted(map(self._number, inner))
         return self._nodes[numbers[0]] if len(numbers) == 1 else self._crossed[tuple(numbers)]
@@ -249,7 +249,7 @@ class _Outlines:
 
 
 def _runs(points: list[tuple[FloatArray, bool]]) -> list[FloatArray]:
-    """Maximal runs of at least two separating points along a closed chain."""
+    """Split a closed chain into maximal runs of at least two points that separate basins."""
     divides = np.array([each for _, each in points[:-1]], dtype=bool)
     places = np.array([place for place, _ in points[:-1]])
     if divides.all():

@@ -1,9 +1,9 @@
-"""Elimination of the scalars that a plane does not show, as functions of its two coordinates.
+"""Elimination of the scalars outside a phase plane, as functions of its two coordinates.
 
 - *slow*: a fast scalar takes its value on the attracting branch of its slow manifold, continued
   from the branch that the main run follows.
-- *run*: the scalar takes its value on the main run at the same value of one coordinate, over the
-  initial part of the run on which that coordinate is monotone; constant beyond.
+- *run*: a scalar takes its value on the main run at the same value of one coordinate, over the
+  initial part of the run on which that coordinate is monotone, and is constant beyond.
 """
 
 from __future__ import annotations
@@ -31,12 +31,13 @@ from theory.summary import summarized
 
 SLOW, RUN = "slow", "run"
 FAST = 1e-2
-"""A scalar is fast if its distance from its zero-rate value is below this part of its range."""
+"""A scalar is fast if its distance from its zero-rate value is below this fraction of its range."""
 REACH = 10.0
-"""Largest zero-rate value of a scalar that is searched, relative to its largest value along the
-run."""
+"""Largest zero-rate value of a scalar that is searched, relative to the scalar's largest value
+along the run."""
 ROUNDING = 1e-9
-"""Largest change, relative to the range, that is ignored when testing for monotonicity."""
+"""Largest reversal of a coordinate, relative to its range, that the test for monotonicity
+ignores."""
 BEYOND = 0.2
 """First half width of the bracket around a Newton step, relative to the step."""
 
@@ -47,15 +48,14 @@ Index = tuple[int, ...]
 @summarized
 @dataclass(frozen=True)
 class Elimination:
-    """Method of eliminating a scalar from a plane.
-
-    `kind`: ``"slow"`` or ``"run"``; `along`: for ``"run"``, the coordinate it is a function of;
-    `until`: for ``"run"``, the time up to which the run is used.
-    """
+    """Method of eliminating a scalar from a plane."""
 
     kind: str
+    """The method: ``"slow"`` or ``"run"``."""
     along: str = ""
+    """For ``"run"``: name of the coordinate whose value determines the scalar."""
     until: float = math.nan
+    """For ``"run"``: time up to which the main run is used."""
 
 
 def is_fast(problem: GradientField, run: Trajectory, name: str) -> bool:
@@ -74,10 +74,7 @@ def is_fast(problem: GradientField, run: Trajectory, name: str) -> bool:
 def eliminations(
     problem: GradientField, run: Trajectory, plane: tuple[str, str]
 ) -> dict[str, Elimination]:
-    """Elimination of the scalars outside the plane: one fast scalar slow, the others by the run.
-
-    `run`: the main run.
-    """
+    """Elimination of each scalar outside the plane: one fast scalar slow, all others by the run."""
     result: dict[str, Elimination] = {}
     slaved = False
     for name in problem.layout.names:
@@ -107,10 +104,7 @@ def _monotone(run: Trajectory, plane: tuple[str, str]) -> tuple[str, int]:
 def along_run(
     run: Trajectory, name: str, plane: tuple[str, str], elimination: Elimination
 ) -> PlaneFunction:
-    """A scalar as a function of the plane by its values on the run, constant beyond them.
-
-    `name`: the scalar; `elimination`: of kind ``"run"``.
-    """
+    """Make a scalar a function of the plane by its values on the run, constant beyond the run."""
     from scipy.interpolate import PchipInterpolator
 
     used = run.time <= elimination.until
@@ -127,10 +121,10 @@ def along_run(
 class SlavedScalar:
     """A scalar on an attracting branch of its slow manifold, as a function of the plane.
 
-    `problem`: GradientField; `name`: str; `plane`: (str, str); `box`: the rectangle; `others`: name
-    -> function of the plane, for every further scalar; `run`: its last state in the box selects the
-    branch, its values limit the search; `grid`: cells along each side of the table of initial
-    values. Raises InvalidRequest without an attracting branch at the end of the run.
+    The mapping `others` gives every further scalar as a function of the plane. The last state of
+    the main run in the rectangle `box` selects the branch, and the values along the run limit the
+    search. A table of initial values has `grid` cells along each side. Raises InvalidRequest if no
+    branch attracts at the end of the run.
     """
 
     def __init__(
@@ -164,7 +158,7 @@ class SlavedScalar:
         self._cell_values = np.stack(branch)
 
     def __call__(self, x: float, y: float) -> float:
-        """Value on the branch; NaN if the branch does not exist."""
+        """Value of the scalar on the branch, or NaN if the branch does not exist at the point."""
         shares = [
             min(max((v - axis[0]) / (axis[1] - axis[0]), 0.0), len(axis) - 1.0)
             for v, axis in zip((x, y), self.axes, strict=True)
@@ -197,9 +191,10 @@ def follow_branch(
 ) -> tuple[FloatArray, FloatArray]:
     """Continue an attracting branch of zero-rate values of a scalar over a grid, from a seed.
 
-    `at`: name -> float array of the grid: values of every other scalar; `seed`: index of a grid
-    point, and a value near the branch there; `bounds`: values outside are discarded. Returns
-    values, NaN if the branch does not exist, and slopes of the scalar's own gradient component.
+    The mapping `at` gives the values of every other scalar on the grid. The seed is the index of a
+    grid point and a value near the branch at that point. Values outside `bounds` are discarded.
+    Returns the values on the branch, NaN where it does not exist, and the slopes of the scalar's
+    own gradient component.
     """
     first, guess = seed
     shape = next(iter(at.values())).shape
@@ -221,7 +216,7 @@ def follow_branch(
 
 
 def _extrapolated(values: FloatArray, index: Index, guess: float) -> float:
-    """Mean of the linear extrapolations from known neighbours to a grid point."""
+    """Mean of the linear extrapolations to a grid point from neighbours with known values."""
     lines = []
     for near in _neighbours(index, values.shape):
         beyond = tuple(2 * n - k for n, k in zip(near, index, strict=True))

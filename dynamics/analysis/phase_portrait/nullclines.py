@@ -1,14 +1,14 @@
 """Nullclines: zero sets of functions on a rectangle.
 
 The function is sampled at nine points of each cell of a grid (corners, midpoints, centre). Columns
-and rows are bisected if the second differences in one of their cells are large relative to its
-range and a zero in the cell is possible, so close branches and small loops are resolved.
+and rows are bisected if the second differences in one of their cells are large relative to the
+cell's range and a zero in the cell is possible, so close branches and small loops are resolved.
 `contourpy` connects the sign changes on the edges. Every crossing is then refined to the zero along
-its edge; sign changes at poles and jumps are dropped. Chords of the polyline are bisected until its
-curvature shows that they follow the curve.
+its edge, and sign changes at poles and jumps are dropped. Chords of the polyline are bisected until
+its curvature shows that they follow the curve.
 
 The search is repeated with cells half as large until two successive resolutions give the same
-numbers of open and closed branches; `Nullcline.converged` reports this. A zero without a sign
+numbers of open and closed branches, which `Nullcline.converged` reports. A zero without a sign
 change is found only on the edge of the rectangle. Branches that cross are returned as arcs that
 turn at the crossing.
 """
@@ -27,19 +27,20 @@ from dynamics.problem import FloatArray
 from theory.summary import summarized
 
 RESOLUTIONS = 4
-"""Most resolutions tried; each doubles the number of cells per side."""
+"""Most resolutions tried; each doubles the number of cells along a side."""
 DIVISIONS = 8
-"""Most bisections of a column or row."""
+"""Most bisections of a column or row of cells."""
 BUDGET = 200_000
 PLAIN = 0.25
-"""A cell is resolved if its second differences are below this part of its range."""
+"""A cell is resolved if its second differences are below this fraction of the function's range in
+it."""
 CHORD = 2e-4
 """Largest distance of a chord from the curve, relative to the side of the rectangle."""
 HALVINGS = 4
-"""Most bisections of a chord; near a corner, where branches cross, a chord never follows the
-curve."""
+"""Most bisections of a chord, a limit needed at corners, where a chord never follows the curve."""
 SAFETY = 4.0
-"""Factor on the bound, by second differences, within which a smooth function may reach zero."""
+"""Safety factor on the bound, by second differences, within which a smooth function may reach
+zero."""
 
 Function = Callable[[float, float], float]
 IntArray = NDArray[np.int64]
@@ -48,17 +49,14 @@ IntArray = NDArray[np.int64]
 @summarized
 @dataclass(frozen=True)
 class Nullcline:
-    """Zero set of a function on a rectangle.
-
-    `branches`, shape (points, 2): polylines; a closed one repeats its first point; `converged`:
-    whether two successive resolutions gave the same numbers of open and closed branches;
-    `unresolved`: number of smallest cells that are not resolved, because of a crossing, a cusp, or
-    closer branches.
-    """
+    """Zero set of a function on a rectangle."""
 
     branches: tuple[FloatArray, ...]
+    """Polylines, each of shape (points, 2); a closed branch repeats its first point."""
     converged: bool
+    """Whether two successive resolutions gave the same numbers of open and closed branches."""
     unresolved: int
+    """Number of smallest cells left unresolved: a crossing, a cusp, or closer branches."""
 
     @property
     def closed(self) -> tuple[bool, ...]:
@@ -78,11 +76,11 @@ def nullcline(
     tolerance: float = 1e-12,
     budget: int = BUDGET,
 ) -> Nullcline:
-    """All branches of the zero set of a function on a rectangle.
+    """All branches of the zero set of a function on the rectangle with sides `x` and `y`.
 
-    `function`: ``function(x, y)`` -> float; NaN or ArithmeticError if undefined; `x`, `y`: sides of
-    the rectangle; `grid`: cells along each side at the first resolution; `tolerance`: largest error
-    of a point along its edge, relative to the side; `budget`: most nodes of a grid.
+    Where the function is undefined it returns NaN or raises ArithmeticError. The first resolution
+    has `grid` cells along each side, and the finest grid at most `budget` nodes. A point's error
+    along its edge is at most `tolerance` times the side.
 
     Examples
     --------
@@ -103,7 +101,8 @@ def nullcline(
 class _Samples:
     """A function sampled on a lattice of ``size`` steps along each side, cached at each point.
 
-    Positions are integer pairs in steps of the lattice, so grids of all resolutions share nodes.
+    Positions are pairs of integers in steps of the lattice, so grids of all resolutions share
+    nodes.
     """
 
     def __init__(self, function: Function, box: Box, size: int) -> None:
@@ -112,13 +111,13 @@ class _Samples:
         self._values: dict[tuple[float, float], float] = {}
 
     def points(self, positions: NDArray[Any]) -> FloatArray:
-        """Coordinates of positions, shape (..., 2)."""
+        """Coordinates (x, y) of lattice positions, both of shape (..., 2)."""
         shares = np.asarray(positions, dtype=np.float64) / self.size
         coordinates: FloatArray = self.low * (1 - shares) + self.high * shares
         return coordinates
 
     def at(self, positions: NDArray[Any]) -> FloatArray:
-        """Values of the function at positions, shape (..., 2)."""
+        """Values of the function at lattice positions of shape (..., 2)."""
         flat, values = np.asarray(positions).reshape(-1, 2), self._values
         keys = list(zip(*flat.T.tolist(), strict=True))
         new = [number for number, key in enumerate(keys) if key not in values]
@@ -128,7 +127,7 @@ class _Samples:
         return np.array([values[key] for key in keys]).reshape(np.shape(positions)[:-1])
 
     def put(self, positions: IntArray, value: float) -> None:
-        """Replace the value of the function at positions, shape (points, 2)."""
+        """Replace the value of the function at lattice positions of shape (points, 2)."""
         self._values.update(dict.fromkeys(map(tuple, positions.tolist()), value))
 
     def _value(self, x: float, y: float) -> float:
@@ -139,7 +138,7 @@ class _Samples:
 
 
 def _resolution(samples: _Samples, base: int, tolerance: float, budget: int) -> Nullcline:
-    """Zero set found with ``base`` cells along each side."""
+    """Zero set found on a grid that starts with `base` cells along each side."""
     nodes, values, unresolved = _divided(samples, base, budget)
     branches: list[FloatArray] = []
     for chain in edge_contours(_above(samples, nodes, values, tolerance)):
@@ -153,7 +152,7 @@ def _resolution(samples: _Samples, base: int, tolerance: float, budget: int) -> 
 
 
 def _divided(samples: _Samples, base: int, budget: int) -> tuple[IntArray, FloatArray, int]:
-    """Nodes of all cells, shape (y, x, 2), values there, and the number of unresolved cells."""
+    """Nodes of all cells, shape (y, x, 2), values at the nodes, and number of unresolved cells."""
     borders = [np.arange(0, samples.size + 1, samples.size // base)] * 2
     for division in range(DIVISIONS + 1):
         middles = [(side[1:] + side[:-1]) // 2 for side in borders]
@@ -175,7 +174,7 @@ def _divided(samples: _Samples, base: int, budget: int) -> tuple[IntArray, Float
 
 
 def _bent(values: FloatArray) -> NDArray[np.bool_]:
-    """Mask of unresolved cells, by second differences along x and y, shape (2, rows, columns)."""
+    """Mask of unresolved cells, shape (2, rows, columns), by second differences along x and y."""
     cells = np.lib.stride_tricks.sliding_window_view(values, (3, 3))[::2, ::2]
     low, high = cells.min(axis=(2, 3)), cells.max(axis=(2, 3))
     bends = np.stack([np.abs(np.diff(cells, 2, axis=axis)).max(axis=(2, 3)) for axis in (3, 2)])
@@ -185,7 +184,7 @@ def _bent(values: FloatArray) -> NDArray[np.bool_]:
 
 
 def _above(samples: _Samples, nodes: IntArray, values: FloatArray, tolerance: float) -> FloatArray:
-    """Sign of the function at nodes: 1 if positive, else 0; NaN if unknown.
+    """Sign of the function at nodes: 1 if positive, 0 if not, NaN if unknown.
 
     A zero on the edge of the rectangle (within the tolerance) gets the sign opposite to its inner
     neighbour, so a branch along the edge is found.
@@ -204,13 +203,11 @@ def _above(samples: _Samples, nodes: IntArray, values: FloatArray, tolerance: fl
 
 
 def edge_contours(above: FloatArray) -> list[IntArray]:
-    """Boundary segments between grid nodes with `above` 1 and 0.
+    """Connect the boundaries between grid nodes with the values 1 and 0 to chains of grid edges.
 
-    If two boundaries meet in one cell, the corners with 1 are connected.
-
-    `above`, shape (rows, columns): 1 or 0, or NaN for no boundary. Returns list of int array, shape
-    (edges, 2, 2): the grid edges crossed by each boundary, in order, as row and column of both
-    ends. A closed boundary repeats its first edge.
+    A node with NaN has no boundary. If two boundaries meet in one cell, the corners with 1 are
+    connected. Each chain, shape (edges, 2, 2), holds row and column of both ends of each crossed
+    grid edge, in order; a closed chain repeats its first edge.
     """
     from contourpy import contour_generator
 
@@ -223,7 +220,7 @@ def edge_contours(above: FloatArray) -> list[IntArray]:
 
 
 def _polished(samples: _Samples, ends: NDArray[Any], tolerance: float) -> FloatArray:
-    """Zeros between `ends` (edges, 2, 2), shape (edges, 2); NaN without a zero, or at a pole."""
+    """Zeros on the edges `ends` (edges, 2, 2), shape (edges, 2), or NaN (a pole, or no zero)."""
     from scipy.optimize.elementwise import find_root
 
     first, along = ends[:, 0], ends[:, 1] - ends[:, 0]
@@ -263,7 +260,7 @@ def _arcs(positions: FloatArray, closed: bool, near: float) -> list[FloatArray]:
 
 
 def _halved(samples: _Samples, arc: FloatArray, tolerance: float) -> FloatArray:
-    """Polyline with points added where its chords are far from the curve."""
+    """Add points to a polyline where its chords are far from the curve."""
     closed = bool((arc[0] == arc[-1]).all())
     for _ in range(HALVINGS):
         chords = np.diff(arc, axis=0)

@@ -1,7 +1,8 @@
 """Phase portraits: the flow of a reduced problem in the plane of two of its scalars.
 
-The field is minus the gradient of the two scalars, with the others eliminated (`elimination`);
-arrows, nullclines and fixed points refer to it. Runs use the whole problem and are projected.
+The field is minus the gradient of the two scalars, with all further scalars eliminated
+(`elimination`). Arrows, nullclines and fixed points belong to this field, whereas runs integrate
+the whole problem and are projected to the plane.
 """
 
 from __future__ import annotations
@@ -45,33 +46,33 @@ from dynamics.validation import integer, refuse
 from theory.summary import summarized
 
 MARGINS = (0.10, 0.14)
-"""Margins below and above the main run, relative to its range."""
+"""Margins of the rectangle below and above the values of the main run, relative to their range."""
 RECORDS = 150
-"""Records of each further run."""
+"""Number of records of each run other than the main run."""
 LATE = 100.0
 """Horizon of the flows that determine basins, relative to the horizon of the runs."""
 ARROWS = 24
 BUDGET = 40
-"""Most nodes of the grid of a nullcline, as a multiple of the square of ``grid``."""
+"""Most nodes of the grid of a nullcline, in units of ``grid`` squared."""
 Window = tuple[tuple[float, float] | None, tuple[float, float] | None]
 LOOKS, RESTS = 8, 1e-12
-"""Number of states of the run that are checked; and rate of the plane, relative to the rates at
-these states, below which the plane is at rest."""
+"""First: number of states of the main run that are checked for motion. Second: rate below which the
+plane is at rest, relative to the rates at these states."""
 GOLDEN = 1.32471795724474602596
-"""The plastic number; its powers give points that fill a square evenly."""
+"""The plastic number, whose powers give points that fill a square evenly."""
 
 
 @summarized
 @dataclass(frozen=True)
 class SlowManifold:
-    """Lines of the plane on which a fast scalar has rate zero, attracting or repelling.
-
-    `name`: the scalar; `attracting`, `repelling`: float arrays, each of shape (points, 2).
-    """
+    """Lines of the plane on which a fast scalar has rate zero."""
 
     name: str
+    """Name of the fast scalar."""
     attracting: tuple[FloatArray, ...]
+    """Lines that attract the fast scalar, each of shape (points, 2)."""
     repelling: tuple[FloatArray, ...]
+    """Lines that repel the fast scalar, each of shape (points, 2)."""
 
 
 @summarized
@@ -81,31 +82,29 @@ class Portrait:
 
     Attributes
     ----------
-    system, view : str
-    parameters : mapping
+    system, view, parameters, presentation
+        Identity, parameters and symbols of the reduced problem.
     plane : (str, str)
         Names of the scalars along x and y.
     box : two pairs of float
-        The rectangle.
+        Sides of the rectangle along x and y.
     eliminated : mapping
-        Name -> `Elimination` of every further scalar.
+        Name of every further scalar -> `Elimination`.
     x, y : float array, shape (points,)
-        Coordinates of the field.
+        Coordinates of the arrows of the field.
     rates : float array, shape (2, points, points)
-        Rate of each scalar by [., row of y, column of x]; NaN if unknown.
+        Rates of both scalars, indexed by scalar, y and x, or NaN if unknown.
     nullclines : mapping
-        Coordinate name -> `Nullcline` of its rate.
+        Name of each scalar -> `Nullcline` of its rate.
     fixed_points : tuple of FixedPoint
     slow : SlowManifold or None
-        Slow manifold of a fast coordinate; None if neither is fast.
+        Slow manifold of a fast scalar of the plane, or None if neither scalar is fast.
     runs : tuple of Trajectory
-        The main run first.
+        Runs of the whole problem, the main run first.
     basins : tuple of Basin
-        Basins of attraction; empty if not requested.
+        Basins of attraction, empty if not requested.
     gradients : int
-        Number of gradient evaluations, without those of the runs.
-    presentation : Presentation
-        Of the problem.
+        Number of gradient evaluations outside the runs.
     """
 
     system: str
@@ -126,7 +125,7 @@ class Portrait:
     presentation: Presentation
 
     def overview(self) -> dict[str, Any]:
-        """Entries of the text form: plane, fixed points, nullclines and runs."""
+        """Entries of the portrait's text form: plane, fixed points, nullclines and runs."""
         (left, right), (low, high) = self.box
         x, y = self.plane
         kinds = Counter(point.kind for point in self.fixed_points)
@@ -158,18 +157,18 @@ def portrait(
     problem : Problem
         A problem whose state consists of at least two scalars.
     time : float
-        Horizon of the runs.
+        Horizon of the runs, in units of eta * steps.
     plane : (str, str), optional
-        The scalars along x and y; by default the last two.
+        Names of the scalars along x and y; default: the last two scalars.
     box : two pairs of float, optional
-        The rectangle; a side that is None (default) encloses the main run.
+        Sides of the rectangle; a side that is None (default) encloses the main run.
     starts : int
         Number of further runs, with starts spread over the rectangle.
     grid : int
         Cells along each side at the first resolution; 20 to 160 times grid^2 gradients are needed.
     basin_starts : int
-        Starts along each side (at least 4) of flows to `LATE` times the horizon, from which basins
-        are computed; 0 for no basins.
+        Number of starts along each side (at least 4) from which basins are computed, by flows to
+        `LATE` times the horizon; 0 computes no basins.
 
     Raises
     ------
@@ -229,7 +228,7 @@ def _contents(
     eliminated: Mapping[str, Elimination],
     grid: int,
 ) -> tuple[PlaneField, dict[str, Any]]:
-    """Field, nullclines, fixed points and slow manifold of a `Portrait`, by attribute name."""
+    """Field, nullclines, fixed points and slow manifold of a portrait, by attribute name."""
     functions = _functions(problem, main, plane, box, eliminated, grid)
     field = PlaneField(problem, plane, functions)
     middles = (np.arange(min(grid, ARROWS)) + 0.5) / min(grid, ARROWS)
@@ -253,7 +252,7 @@ def _moves(
     eliminated: Mapping[str, Elimination],
     rates: FloatArray,
 ) -> None:
-    """Refuse a plane without motion, tied to a slaved scalar by a conservation law."""
+    """Refuse a plane without motion, or one that a conservation law ties to a slaved scalar."""
     some = main.states[:: max(1, len(main.states) // LOOKS)]
     along = max(float(np.abs(problem.gradient(state)).max()) for state in some)
     if eliminated and np.nanmax(np.abs(rates), initial=0.0) < RESTS * along:
@@ -274,7 +273,7 @@ def _plane(names: tuple[str, ...], plane: object) -> tuple[str, str]:
 
 
 def _side(run: Trajectory, name: str, side: tuple[float, float] | None) -> tuple[float, float]:
-    """A side of the rectangle: the given one, or the range of the main run with margins."""
+    """A side of the rectangle: the requested side, or the range of the main run with margins."""
     if side is not None:
         low, high = side
         if not -np.inf < low < high < np.inf:
@@ -286,7 +285,7 @@ def _side(run: Trajectory, name: str, side: tuple[float, float] | None) -> tuple
 
 
 def _spread(starts: int) -> FloatArray:
-    """Points that fill the unit square evenly, for any number of points."""
+    """Coordinates of `starts` points that fill the unit square evenly."""
     numbers = np.arange(1, integer("starts", starts, 0, 100) + 1)[:, None]
     return 0.06 + 0.88 * (numbers / np.array([GOLDEN, GOLDEN**2]) % 1)
 
@@ -299,7 +298,7 @@ def _functions(
     eliminated: Mapping[str, Elimination],
     grid: int,
 ) -> dict[str, PlaneFunction]:
-    """Every eliminated scalar as a function of the plane."""
+    """Name of every eliminated scalar -> its value as a function of the plane."""
     functions: dict[str, PlaneFunction] = {}
     for name, how in sorted(eliminated.items(), key=lambda item: item[1].kind == SLOW):
         if how.kind == RUN:
@@ -318,7 +317,7 @@ def _slow_in_plane(
     box: Box,
     lines: Mapping[str, Nullcline],
 ) -> SlowManifold | None:
-    """Nullcline of a fast coordinate, cut where the slope of its rate along itself changes sign."""
+    """Nullcline of a fast coordinate, cut where it changes from attracting to repelling."""
     for k, name in enumerate(plane):
         if not is_fast(problem, run, name):
             continue
@@ -362,7 +361,7 @@ def summary(result: Portrait) -> dict[str, Any]:
 
 
 def sentence(result: Portrait) -> str:
-    """One sentence that describes a portrait by its counts and values."""
+    """Describe a portrait in one sentence by its counts and values."""
     counts = ", ".join(
         f"{len(line.branches)} of d{name}/dt = 0"
         + ("" if line.converged else " (two resolutions differ)")

@@ -1,4 +1,4 @@
-"""Rates of two scalars of a reduced problem as functions of the two, with the others eliminated."""
+"""Rates of two scalars of a reduced problem in their plane, with other scalars eliminated."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from dynamics.analysis.phase_portrait.elimination import PlaneFunction
 from dynamics.problem import FloatArray
 
 UNSURE = 1e-2
-"""Rates are unknown if their estimated error may exceed this part of the plane's median rate."""
+"""Largest estimated error of a known rate, relative to the median rate of the plane."""
 
 
 class CountedGradient:
-    """Counted gradient of a problem; an interruption raises KeyboardInterrupt."""
+    """Gradient that counts its evaluations, and raises KeyboardInterrupt when interrupted."""
 
     def __init__(self, problem: Any, interrupted: threading.Event) -> None:
         self.view, self.layout, self._interrupted = problem.view, problem.layout, interrupted
@@ -32,13 +32,13 @@ class CountedGradient:
         return self._gradient(state)
 
     def gradient_error(self, state: ArrayLike) -> FloatArray | None:
-        """Estimated error of each entry of the gradient; None if the problem has no estimate."""
+        """Estimated error of each entry of the gradient, or None if the problem has no estimate."""
         self.count += 1
         return self._bound(state)
 
 
 class PlaneField:
-    """Rates of two scalars as a function of them, evaluated once at each point."""
+    """Rates of the two scalars of a plane at a point, evaluated once at each point."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class PlaneField:
         self._limits: FloatArray | None = None
 
     def state(self, x: float, y: float) -> FloatArray:
-        """Whole state at a point of the plane."""
+        """Whole state of the problem at the point (x, y) of the plane."""
         state = np.empty(self._size)
         state[self._axes] = x, y
         for k, function in self._eliminated.items():
@@ -62,7 +62,7 @@ class PlaneField:
         return state
 
     def __call__(self, x: float, y: float) -> tuple[float, float]:
-        """Rates of both scalars; NaN if the state or its gradient is NaN."""
+        """Rates of both scalars at the point (x, y), or NaN if the state or its gradient is NaN."""
         if (x, y) not in self._rates:
             state = self.state(x, y)
             gradient = np.full(2, np.nan)
@@ -76,14 +76,13 @@ class PlaneField:
         return self._rates[x, y]
 
     def rate(self, number: int, x: float, y: float) -> float:
-        """Rate of the first (0) or the second (1) scalar at a point."""
+        """Rate of the first (0) or the second (1) scalar at the point (x, y)."""
         return self(x, y)[number]
 
     def grid(self, x: FloatArray, y: FloatArray) -> FloatArray:
-        """Rates at all pairs of x and y, shape (2, y, x).
+        """Rates of both scalars at all pairs of x and y, shape (2, y, x).
 
-        Later evaluations return NaN if their error may exceed `UNSURE` times the median of these
-        rates.
+        After this call, rates whose error may exceed `UNSURE` times the median rate are NaN.
         """
         rates = np.array([[self(u, v) for u in x] for v in y])
         sizes = np.nanmedian(np.abs(rates), axis=(0, 1)) if np.isfinite(rates).any() else 0.0

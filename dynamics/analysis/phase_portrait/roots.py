@@ -1,4 +1,4 @@
-"""Fixed points of a field in a plane, and zero-rate values of one scalar."""
+"""Fixed points of a field in a plane, and values of a scalar at which its rate is zero."""
 
 from __future__ import annotations
 
@@ -19,30 +19,32 @@ from theory.summary import summarized
 TOLERANCE = 1e-14
 """Tolerance of a zero-rate value, relative to the larger end of the bracket."""
 OPENINGS = 12
-"""Most doublings of the bracket around a guess."""
+"""Most doublings of the bracket around a guess of a root."""
 STEP, LEAP = 0.02, 0.5
-"""Relative distance of a value from its extrapolation: expected, and largest allowed."""
+"""Relative distance of a root from its extrapolation along a branch. First: expected distance.
+Second: largest distance that counts as the same branch."""
 SHRUNK = 1e-3
-"""Function at the ends of the last bracket over that of the first bracket; a larger ratio is a
-pole."""
+"""Least ratio of the function's values at a sign change and at the ends of the first bracket that
+marks a pole."""
 SINK, SADDLE, SOURCE, DEGENERATE = "sink", "saddle", "source", "degenerate"
 CONTINUUM = "continuum"
 NEAR = 0.05
-"""Largest distance of a fixed point from the crossing of two polylines, relative to the sides."""
+"""Largest distance of a fixed point from the crossing of two polylines, relative to the sides of
+the rectangle."""
 WIDTH = 1e-5
-"""Step of finite differences, relative to the sides."""
+"""Step of finite differences, relative to the sides of the rectangle."""
 SLACK = 1e-9
-"""Gap between the ends of two chords, relative to the chords, up to which they count as crossing;
-and residual of a fixed point over the rates across a side."""
+"""Largest gap between the ends of two crossing chords, relative to the chords, and largest residual
+of a fixed point, relative to the change of the rates across a side."""
 FLAT = 1e-9
-"""An eigenvalue below this part of the other counts as 0."""
+"""An eigenvalue counts as 0 below this fraction of the other eigenvalue."""
 ASIDE = (1e-4, 2e-4, 4e-4)
-"""Distances, relative to the sides, at which a zero is tested for further zeros around it."""
+"""Distances, relative to the sides of the rectangle, at which further zeros around a zero are
+searched."""
 SHORT_STEPS, SINGULAR, VANISHING = 10, 1e-8, 1e-12
 """First: Newton steps of a test for further zeros. Second: singular value, relative to the largest,
-that counts as 0 (error of finite differences). Third: rates that count as 0, over those across a
-side.
-"""
+that counts as 0 (error of finite differences). Third: rates that count as 0, relative to the change
+of the rates across a side."""
 
 Field = Callable[[float, float], tuple[float, float]]
 Box = tuple[tuple[float, float], tuple[float, float]]
@@ -50,28 +52,25 @@ Scalar = Callable[[float], float]
 
 
 class Rest(NamedTuple):
-    """A value at which a gradient component is zero, and the component's slope there."""
+    """A value at which a gradient component is zero, and the slope of the component there."""
 
     value: float
     slope: float
 
 
 class GradientField(Protocol):
-    """Interface of problems with a phase portrait."""
+    """Interface of the problems that have a phase portrait."""
 
     view: str
     layout: Layout
 
     def gradient(self, state: ArrayLike) -> FloatArray:
-        """Gradient of the risk, shape of the state."""
+        """Gradient of the risk, of the same shape as the state."""
         ...
 
 
 def scalar_names(problem: GradientField) -> tuple[str, ...]:
-    """Names of the scalars of a state.
-
-    Raises InvalidRequest if a part of the state is an array.
-    """
+    """Names of the scalars of a state; raises InvalidRequest if a part of the state is an array."""
     layout = problem.layout
     for name, shape in zip(layout.names, layout.shapes, strict=True):
         if shape:
@@ -80,9 +79,9 @@ def scalar_names(problem: GradientField) -> tuple[str, ...]:
 
 
 def partial_gradient(problem: GradientField, name: str, at: Mapping[str, float]) -> Scalar:
-    """A scalar's own gradient component as a function of the scalar.
+    """A scalar's own gradient component as a function of the scalar, cached at each value.
 
-    `name`: the scalar; `at`: name -> value of the others. Each value is evaluated once.
+    The mapping `at` holds the values of all other scalars.
     """
     names = problem.layout.names
     position = names.index(name)
@@ -97,10 +96,7 @@ def partial_gradient(problem: GradientField, name: str, at: Mapping[str, float])
 
 
 def slope(component: Scalar, value: float, span: float) -> float:
-    """Derivative of a component by central differences.
-
-    `value`: argument; `span`: range of the scalar, the unit of the step.
-    """
+    """Derivative of a component at `value` by central differences with steps scaled by `span`."""
     width = 1e-5 * max(abs(value), 1e-3 * span)
     return (component(value + width) - component(value - width)) / (2 * width)
 
@@ -108,10 +104,10 @@ def slope(component: Scalar, value: float, span: float) -> float:
 def refine_root(
     component: Scalar, guess: float, width: float, bounds: tuple[float, float]
 ) -> Rest | None:
-    """Zero of a component near a guess, and its mean slope around the zero.
+    """Zero of a component near a guess, and the mean slope of the component around the zero.
 
-    `width`: first half width of the bracket around the guess, which doubles until the sign changes;
-    `bounds`: largest bracket. Returns None if the sign does not change within the bounds.
+    The bracket around the guess begins with the half `width`, which doubles until the sign changes.
+    Returns None if the sign does not change within the bounds.
     """
     low, high = bounds
     largest = max(abs(low), abs(high))
@@ -138,10 +134,7 @@ def branch_bounds(guess: float, bounds: tuple[float, float]) -> tuple[float, flo
 
 
 def bracketed_root(component: Scalar, ends: tuple[float, float], tolerance: float) -> float | None:
-    """Zero of a component between ends of different sign.
-
-    `tolerance`: of the value. Returns None if the sign changes at a pole or a jump.
-    """
+    """Zero of a component between ends of different sign, or None at a pole or a jump."""
     from scipy.optimize import brentq
 
     largest = max(abs(component(end)) for end in ends)
@@ -152,16 +145,16 @@ def bracketed_root(component: Scalar, ends: tuple[float, float], tolerance: floa
 @summarized
 @dataclass(frozen=True)
 class FixedPoint:
-    """A zero of a field on the plane.
-
-    `position`, shape (2,); `eigenvalues`, shape (2,): of the derivative of the field, per unit of
-    time, sorted by real part; `kind`: ``"sink"``, ``"saddle"``, ``"source"``, ``"degenerate"`` (an
-    eigenvalue is 0) or ``"continuum"`` (on a curve or in a region of zeros).
-    """
+    """A zero of a field on the plane."""
 
     position: FloatArray
+    """Coordinates of the zero, shape (2,)."""
     eigenvalues: np.ndarray
+    """Eigenvalues of the field's derivative, shape (2,), per unit of time, by ascending real
+    part."""
     kind: str
+    """One of ``sink``, ``saddle``, ``source``, ``degenerate`` (an eigenvalue is 0),
+    ``continuum``."""
 
 
 def fixed_points(
@@ -170,13 +163,13 @@ def fixed_points(
     """Fixed points in a rectangle, its edges included: common zeros of two rates.
 
     Newton's method starts from the crossings of the nullclines, from their ends on the edges, and
-    from the corners. A zero is classified by the eigenvalues of the field's derivative. A zero with
-    further zeros at three small distances in one direction is on a continuum, of which one point is
-    kept for each cluster of zeros.
+    from the corners. A zero is classified by the eigenvalues of the field's derivative. A zero
+    with further zeros at three small distances in one direction is on a continuum, and one point is
+    kept for each cluster of its zeros.
 
-    `field`: ``field(x, y)`` -> the two rates, NaN if undefined; `box`: the rectangle; `first`,
-    `second`, shape (points, 2): branches of the nullclines of the two rates. Returns tuple of
-    FixedPoint, from left to right.
+    The call ``field(x, y)`` returns the two rates, NaN where undefined. The polylines `first` and
+    `second`, each of shape (points, 2), are the nullclines of the two rates. The fixed points are
+    returned from left to right.
 
     Examples
     --------
@@ -213,7 +206,7 @@ def fixed_points(
 
 
 def _isolated(field: Callable[[FloatArray], FloatArray], zero: FloatArray) -> bool:
-    """Whether no direction has zeros at all distances of `ASIDE`."""
+    """Whether in every direction some distance of `ASIDE` is without a further zero."""
     directions = np.linalg.svd(_derivative(field, zero))[2]
     return not any(
         all(_has_zero_near(field, zero + sign * part * direction, part / 2) for part in ASIDE)
@@ -225,7 +218,7 @@ def _isolated(field: Callable[[FloatArray], FloatArray], zero: FloatArray) -> bo
 def _has_zero_near(
     field: Callable[[FloatArray], FloatArray], place: FloatArray, distance: float
 ) -> bool:
-    """Whether Newton's method with minimal-norm steps finds a zero near a place."""
+    """Whether Newton's method with minimal-norm steps finds a zero at a `distance` from a place."""
     point = place.copy()
     for _ in range(SHORT_STEPS):
         if (point < 0).any() or (point > 1).any() or np.abs(point - place).max() > distance:
@@ -240,7 +233,7 @@ def _has_zero_near(
 
 
 def _one_of_each(zeros: Sequence[FloatArray]) -> list[FloatArray]:
-    """One zero of each cluster (zeros linked by gaps up to `NEAR`): the one nearest to the mean."""
+    """The most central zero of each cluster; zeros closer than `NEAR` are in one cluster."""
     groups: list[list[FloatArray]] = []
     for zero in zeros:
         linked = [g for g in groups if any(np.abs(zero - other).max() <= NEAR for other in g)]
@@ -250,7 +243,7 @@ def _one_of_each(zeros: Sequence[FloatArray]) -> list[FloatArray]:
 
 
 def kind_of(eigenvalues: np.ndarray) -> str:
-    """Kind of a fixed point with these eigenvalues: sink, saddle, source or degenerate."""
+    """Classify a fixed point by its eigenvalues as sink, saddle, source or degenerate."""
     real_parts = np.asarray(eigenvalues).real
     if np.abs(real_parts).min() <= FLAT * np.abs(eigenvalues).max():
         return DEGENERATE
@@ -260,10 +253,7 @@ def kind_of(eigenvalues: np.ndarray) -> str:
 
 
 def crossings(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Crossings of two polylines; a crossing at a vertex may appear twice.
-
-    `first`, `second`, shape (points, 2). Returns float array, shape (crossings, 2).
-    """
+    """Crossings of two polylines, shape (crossings, 2); a crossing at a vertex may appear twice."""
     a, u = first[:-1, None, :], np.diff(first, axis=0)[:, None, :]
     b, w = second[None, :-1, :], np.diff(second, axis=0)[None, :, :]
     across = _cross(u, w)
@@ -281,7 +271,7 @@ def _cross(u: FloatArray, w: FloatArray) -> FloatArray:
 
 
 def _derivative(field: Callable[[FloatArray], FloatArray], point: FloatArray) -> FloatArray:
-    """Derivative at a point by central differences; one-sided if one side is unknown."""
+    """Derivative of a field by central differences, or one-sided next to unknown values."""
     columns = []
     for step in WIDTH * np.eye(2):
         column = (field(point + step) - field(point - step)) / (2 * WIDTH)
@@ -294,7 +284,7 @@ def _derivative(field: Callable[[FloatArray], FloatArray], point: FloatArray) ->
 
 
 def _newton(field: Callable[[FloatArray], FloatArray], start: FloatArray) -> FloatArray | None:
-    """Zero in the unit square near a start, by Newton's method; None if not found."""
+    """Zero of a field in the unit square near a start, by Newton's method, or None if not found."""
     point = start.copy()
     for _ in range(30):
         slopes, value = _derivative(field, point), field(point)
@@ -305,6 +295,6 @@ def _newton(field: Callable[[FloatArray], FloatArray], start: FloatArray) -> Flo
         if np.abs(point - start).max() > NEAR:
             return None
         if np.abs(step).max() < 1e-11:
-            solved = np.abs(value) <= SLACK * np.abs(slopes).sum(axis=1)  # not only approached
+            solved = np.abs(value) <= SLACK * np.abs(slopes).sum(axis=1)  # a zero, not a minimum
             return point if solved.all() else None
     return None
