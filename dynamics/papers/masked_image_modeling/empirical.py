@@ -1,9 +1,8 @@
-r"""Empirical problem: N sampled images and masks, every entry of Q free.
+r"""Empirical problem of N sampled images and masks, every entry of Q free.
 
 .. math:: \hat L(Q) = \frac1N \sum_n \sum_{p \in M_n} \tfrac12 |F_p - X_p|^2
 
-Training uses no reduction. A state is compared with the reduced problem by the mean of the entries
-of each scalar.
+A state is compared with the reduced problem by the mean of the entries that share a scalar.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ from theory.papers.masked_image_modeling.images import sampled_images
 class MaskedTraining(Training):
     """Options of training for the empirical problem; the defaults are the paper's.
 
-    `start`: ``"zero"``: Q = 0; ``"random"``: independent Gaussian entries; `spread`: standard
-    deviation of a random start.
+    `start`: ``"zero"`` for Q = 0, or ``"random"`` for independent Gaussian entries of Q; `spread`:
+    standard deviation of the entries of a random start.
     """
 
     start: word("zero", "random") = "zero"  # type: ignore[valid-type]
@@ -42,15 +41,15 @@ class MaskedTraining(Training):
 class FullEmpirical(FullProblem):
     """Every entry of Q trained, on N sampled images with their masks.
 
-    `parameters`: Parameters; `samples`: N; `seed`: seed of the samples, the start and the
-    mini-batches; `**training`: see `MaskedTraining`: ``start``, ``spread``, ``batch``, ``dtype``.
-    Raises InvalidRequest for an invalid number of samples or option, or sizes that exceed memory.
+    `samples`: number N; `seed`: seed of the samples, the start and the mini-batches; `**training`:
+    ``start``, ``spread``, ``batch``, ``dtype``, see `MaskedTraining`. Raises InvalidRequest for an
+    invalid number of samples or option, or sizes that exceed memory.
 
     Notes
     -----
-    The basis is that of positions and features. The gradient is that of the risk of all samples;
-    `advance` uses the batch of each step. With mini-batches the order parameters at a step are
-    those of its batch. Floors and own attention are those of the samples.
+    Q is expressed in the basis of positions and features. The gradient is that of the risk of all
+    samples; `advance` uses the batch of each step. With mini-batches the order parameters at a step
+    are those of its batch. The floor of the risk and the own attention are those of the samples.
     """
 
     view = "full empirical"
@@ -85,7 +84,7 @@ class FullEmpirical(FullProblem):
 
     @property
     def initial_state(self) -> FloatArray:
-        """Start of training: Q = 0, or random entries."""
+        """Flat start of training, with Q = 0 or random entries."""
         return self._start.copy()
 
     def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:

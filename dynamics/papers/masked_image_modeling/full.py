@@ -3,7 +3,7 @@ r"""Training with every entry of Q, and the population problem on all masked ima
 The state is Q (d, d), flat. Features v_{k,a} and positions e_p are rows of an orthonormal basis;
 the moving entries in it are :math:`e_p^\top Q e_q` and :math:`e_p^\top Q v`. The loss is that of
 the model file `dynamics.models.masked_image_modeling`, which uses no reduction, so agreement with
-`ReducedPopulation` is evidence for the reduction and for both of its expectations.
+`ReducedPopulation` is evidence for the reduction and for both methods of its expectation.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ MOST_DIGITS = 15.0
 class FullProblem(TracedProblem):
     """Training of all entries of Q on weighted masked images.
 
-    `parameters`: Parameters; `images`: weighted masked images; `basis`, shape (d, d): orthonormal
-    rows: e_p for every patch, then the features; default unit vectors; `minibatches`: images of
-    every step, default all.
+    `images`: weighted masked images; `basis`, shape (d, d): orthonormal rows, the position e_p of
+    every patch, then the features; default unit vectors; `minibatches`: images of every step,
+    default all.
     """
 
     system = "masked_image_modeling"
@@ -95,7 +95,7 @@ class FullProblem(TracedProblem):
         )
 
     def _references(self) -> Embedding:
-        """Embedding of Phi_m and Phi_0 as means over their entries."""
+        """Embedding whose scalars are the means of the entries of Phi_m and of Phi_0."""
         own, remote, local, _ = map(int, self.rows.references)
         pairs = [self.rows.pairs(local, index) for index in (own, remote)]
         means = [
@@ -108,7 +108,7 @@ class FullProblem(TracedProblem):
         )
 
     def _columns(self) -> Columns:
-        """Order parameters, in the order of `order_names`."""
+        """Column of each order parameter, in the order of `order_names`."""
         local, far = map(int, self.rows.references[2:])
 
         def numbers(row: int) -> list[tuple[str, Any]]:
@@ -128,7 +128,7 @@ class FullProblem(TracedProblem):
         return {**self.settings, "code": hash_of_file(file), "random_numbers": drawn}
 
     def moving(self, start: FloatArray) -> NDArray[np.bool_]:
-        """Mask of the trained entries of Q: rows of positions in unit vectors, otherwise all."""
+        """Mask of the trained entries of Q: rows of positions in the unit basis, otherwise all."""
         every = np.ones(self.layout.size, dtype=bool)
         if (np.abs(self._axes).sum(axis=1) == 1).all():
             self.layout.part(every, "Q")[self.parameters.P :] = False
@@ -136,39 +136,36 @@ class FullProblem(TracedProblem):
 
     @property
     def initial_state(self) -> FloatArray:
-        """Start of training: Q = 0."""
+        """Start of training, Q = 0."""
         return np.zeros(self.layout.size)
 
     @cached_property
     def rho0(self) -> float:
-        """Ratio of the increments of Phi_0 and Phi_m at the start."""
+        """Ratio of the increments of Phi_0 and Phi_m at the start of training, rho(0)."""
         order = self.order_parameters(self.initial_state)
         return float(order[self.order_names.index("rho")])
 
     def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
-        """Reduced scalar -> entries compared with it, shape (records, entries)."""
+        """Reduced scalar -> entries of Q compared with it, shape (records, entries)."""
         return self.class_entries(states)
 
     def class_entries(self, states: FloatArray) -> Mapping[str, FloatArray]:
-        """Reduced scalar -> its entries, shape (records, entries)."""
+        """Reduced scalar -> entries of Q that share it, shape (records, entries)."""
         queries = self.positions @ self.layout.part(states, "Q")
         return self.rows.orbit_values(queries @ self.positions.T, queries @ self.features.T)
 
     def risk(self, state: ArrayLike) -> float:
-        """Risk over all images at a state."""
+        """Risk over all images."""
         return float(self.observed(self.layout.flatten(state)[None])["risk"][0])
 
     def observables(self, state: ArrayLike) -> dict[str, float]:
-        """Means over the entries of each class, their largest spread, gaps, risk at a state.
-
-        ``dead`` is the largest entry v^T Q, which never moves.
-        """
+        """Class means and spreads, gaps, risk, and ``dead``, the largest |v^T Q|, never trained."""
         flat = self.layout.flatten(state)
         slope, seen = self.gradient(flat), self.observed(flat[None])
         order = self.order_parameters(flat, slope)[:, None]
         kinds, found = range(len(self.rows.types)), seen["observables"]
         gaps = np.array([found[f"gap_{row}"] for row in kinds])
-        with np.errstate(invalid="ignore"):  # 0/0 if a mate is never unmasked
+        with np.errstate(invalid="ignore"):  # 0/0 if no mate of a patch is ever unmasked
             own = [found[f"own_{row}"] / found[f"in_sight_{row}"] for row in kinds]
         numbers = np.stack([gaps, own], axis=-1).swapaxes(0, 1)
         risk = np.stack([seen["risk"], self.rows.many @ gaps], axis=-1)
@@ -187,7 +184,7 @@ class FullProblem(TracedProblem):
 
 
 def _observe(theta: Any, sample: Any, xp: Any) -> dict[str, Any]:
-    """Means over the rows of each type, for one image."""
+    """Means of the observables over the rows of each type, for one masked image."""
     part = file.of_masked(theta, sample, xp)
     patches = {
         "gap": part["loss"] - part["floor"],
@@ -200,16 +197,16 @@ def _observe(theta: Any, sample: Any, xp: Any) -> dict[str, Any]:
 
 @cache
 def _model() -> Model:
-    """Model of the file, with the observables of the rows of each type."""
+    """Model of the model file, with the observables of the rows of each type."""
     return Model(start=file.start, law=file.law, loss=file.loss, observe=_observe)
 
 
 class FullPopulation(FullProblem):
     """Every entry of Q trained, over all masked images, in a random orthonormal basis.
 
-    `parameters`: Parameters; `max_configurations`: largest accepted number of masked images;
-    `basis`: seed of the basis; None for unit vectors. Raises InvalidRequest for more masked images,
-    with their number, or if Q exceeds memory.
+    `max_configurations`: largest accepted number of masked images; `basis`: seed of the random
+    basis, None for unit vectors. Raises InvalidRequest for more masked images, with their number,
+    or if Q exceeds memory.
     """
 
     view = "full population"
@@ -231,24 +228,21 @@ class FullPopulation(FullProblem):
         super().__init__(parameters, all_images(parameters), axes)
 
     def under(self, regime: Regime) -> FullPopulation:
-        """Same problem, in the basis of unit vectors for a rule that acts entry by entry."""
+        """The problem for a rule; one that acts entry by entry gets the basis of unit vectors."""
         if regime.spaces or self.settings["basis"] == "unit":
             return self
         return type(self)(*self._arguments, **{**self._options, "basis": None})
 
 
 def random_basis(depth: int, generator: Generator) -> FloatArray:
-    """Random orthonormal rows.
-
-    `depth`: d. Returns float array, shape (d, d).
-    """
+    """Random orthonormal rows, shape (d, d)."""
     orthogonal, upper = np.linalg.qr(generator.standard_normal((depth, depth)))
     return np.ascontiguousarray((orthogonal * np.sign(np.diag(upper))).T)
 
 
 def _enumerable(parameters: Parameters, limit: int) -> int:
-    """Number of masked images; InvalidRequest above the limit."""
-    # Larger numbers are slow to compute and are printed as a power of ten.
+    """Number of masked images, refused if it exceeds the limit."""
+    # Numbers with more digits are slow to compute and are printed as a power of ten.
     few = image_digits(parameters) < MOST_DIGITS
     needed = image_count(parameters) if few else None
     if needed is not None and needed <= limit:

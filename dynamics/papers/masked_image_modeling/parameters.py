@@ -21,13 +21,13 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "two_cluster_grid": ("b11", "b10", "C_local", "T"),
     "custom": ("areas",),
 }
-"""Family -> parameters that define its partitions."""
+"""Family -> names of the parameters that define its partitions."""
 ABSENT: Mapping[str, tuple[str, ...]] = {
     "one_cluster": ("b11", "b10", "T"),
     "two_cluster_grid": (),
     "custom": ("b11", "b10", "T"),
 }
-"""Family -> parameters that it lacks."""
+"""Family -> names of the parameters that it does not have."""
 USUAL: Mapping[str, Mapping[str, int]] = {
     "one_cluster": {"P": 256, "C_global": 128, "C_local": 4},
     "two_cluster_grid": {"b11": 8, "b10": 8, "C_local": 4, "T": 1},
@@ -35,10 +35,10 @@ USUAL: Mapping[str, Mapping[str, int]] = {
 }
 TEXT = "areas are separated by commas and clusters by semicolons, as in '0,0,1,1;0,1,1,0'"
 NOTHING = (None, 0, ())
-"""Allowed values of a parameter that a family lacks."""
+"""Values accepted for a parameter that the family does not have."""
 ROUNDING = 1e-12
 LEAST_LATENT, MOST_LATENT = 1e-3, 1e3
-"""Bounds of latents: a common factor c scales Phi and time, but z Phi moves c^2 as fast as Ups."""
+"""Bounds of latents z: scaling all z scales Phi and time, but moves Ups and Phi unequally."""
 
 
 def _family(value: object) -> str:
@@ -46,7 +46,7 @@ def _family(value: object) -> str:
 
 
 def _numbers(name: str, value: object, **bounds: float) -> tuple[float, ...]:
-    """Numbers within bounds, from one number, a sequence, or text with commas."""
+    """Tuple of numbers within bounds, from one number, a sequence, or text with commas."""
     allowed = "positive numbers, separated by commas"
     parts: Sequence[Any] = [value]
     if isinstance(value, str):
@@ -71,7 +71,7 @@ def _odds(value: object) -> tuple[float, ...]:
 
 
 def _areas(value: object) -> tuple[tuple[int, ...], ...]:
-    """Area of each patch, for each cluster, from a list or text."""
+    """Areas of the patches, one tuple for each cluster, from a list or text."""
     if value is None:
         return ()
     allowed = f"a list of area numbers for each cluster ({TEXT})"
@@ -124,11 +124,6 @@ class Parameters:
         Probabilities of the values of z, with sum 1; default equal.
     d : int
         Dimension of a patch; at least, and by default, the number of features and positions.
-
-    Raises
-    ------
-    InvalidRequest
-        In one line with the parameter, its value, the allowed ones, the nearest valid one.
     """
 
     family: Annotated[str, BeforeValidator(_family), Allowed(", ".join(FAMILIES))] = "one_cluster"
@@ -239,12 +234,12 @@ class Parameters:
 
     @property
     def absent(self) -> tuple[str, ...]:
-        """Names of parameters that the family lacks; their values are None."""
+        """Names of parameters that the family does not have; their values are None."""
         return ABSENT[self.family]
 
     @property
     def area_ids(self) -> NDArray[np.int64]:
-        """Area of each patch in each cluster, shape (K, P); 0 is the global area."""
+        """Area of each patch in each cluster, shape (K, P); area 0 is the global one."""
         if self.family == "one_cluster":
             return np.asarray(one_cluster(self.P, self.C_global, self.C_local), dtype=np.int64)
         if self.family == "two_cluster_grid":
@@ -289,17 +284,17 @@ class Parameters:
 
     @property
     def kappa_s(self) -> float:
-        """Exponent of a local area, ln C_local / ln P; NaN without a local area."""
+        """Exponent of a local area, ln C_local / ln P, or NaN without a local area."""
         return nan if self.C_local is None else log(self.C_local) / log(self.P)
 
     @property
     def Delta(self) -> float:  # noqa: N802 (the paper's letter)
-        """Information gap (1 - kappa_s) - 2 (1 - kappa_c), equation (4.1); NaN like `kappa_s`."""
+        """Information gap (4.1), (1 - kappa_s) - 2 (1 - kappa_c), or NaN like `kappa_s`."""
         return (1 - self.kappa_s) - 2 * (1 - self.kappa_c)
 
     @property
     def Delta_eff(self) -> float:  # noqa: N802 (the paper's letter)
-        """Information gap at finite size, ln rho(0) / ln P; NaN if no local patch has a mate."""
+        """Information gap at finite size, ln rho(0) / ln P, or NaN if no local area has a pair."""
         return _information_gap(self)
 
 

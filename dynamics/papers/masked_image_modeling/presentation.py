@@ -1,4 +1,4 @@
-"""Presentation of results of masked image modelling: letters, panels and phases."""
+"""Presentation of results of masked image modelling: letters, panels and phases of plots."""
 
 from dynamics.presentation import Panel, PlotDescription, Presentation, conditions
 from theory.papers.masked_image_modeling.notation import EVENTS, NOTATION

@@ -1,8 +1,4 @@
-"""Reduced population problem: every Ups and Phi of every row type, exactly.
-
-The expectation over masks and latents is `dynamics.expectations.masks`; it is tested against
-`full.FullPopulation`.
-"""
+"""Reduced population problem: exact gradient descent on Ups and Phi of every row type."""
 
 from __future__ import annotations
 
@@ -27,11 +23,11 @@ from theory.papers.masked_image_modeling.notation import EVENTS, ORDER_PARAMETER
 from theory.papers.masked_image_modeling.rows import Rows
 
 RATES = ("alpha_m", "alpha_0", "rho")
-"""Order parameters computed from the gradient."""
+"""Names of the order parameters that are computed from the gradient."""
 
 
 def derivation(parameters: Parameters | None = None) -> Page:
-    """Page of the derivation; with parameters, for their row types."""
+    """Page of the derivation; with parameters, written out for their row types."""
     from theory.papers.masked_image_modeling.derivation import page
 
     if parameters is None:
@@ -44,16 +40,16 @@ def derivation(parameters: Parameters | None = None) -> Page:
 class ReducedPopulation(ExpectedProblem):
     """Gradient descent on the scalars shared by equal entries of Q.
 
-    `parameters`: Parameters; `expectation`: method for masks and latents: ``"counts"`` sums over
-    the numbers of unmasked patches of each class; ``"contour"`` is an integral over two variables,
-    with a cost independent of these numbers; ``"auto"`` takes for each row the method with the
-    smaller predicted time. Both are exact to rounding. Raises InvalidRequest for an unknown
-    expectation, or a sum over counts that is too long.
+    `expectation`: method for the expectation over masks and latents, exact to rounding:
+    ``"counts"`` sums over the numbers of unmasked patches of each class; ``"contour"`` integrates
+    over two variables, at a cost independent of these numbers; ``"auto"`` takes for each row type
+    the method with the smaller predicted time. Raises InvalidRequest for an unknown expectation, or
+    a sum over counts that is too long.
 
     Notes
     -----
-    The state is one scalar for each class of each row type; see `rows`. The gradient is per entry
-    of Q.
+    The state is one scalar for each class of entries in each row type, see `rows`; the gradient of
+    a scalar is that of one entry of Q.
     """
 
     system = "masked_image_modeling"
@@ -75,23 +71,23 @@ class ReducedPopulation(ExpectedProblem):
 
     @property
     def initial_state(self) -> FloatArray:
-        """Start of training: Q = 0."""
+        """Start of training, Q = 0."""
         return np.zeros(self.layout.size)
 
     @property
     def multiplicities(self) -> FloatArray:
-        """Number of entries of Q for each scalar."""
+        """Number of entries of Q that share each scalar."""
         rows = self.rows
         return np.repeat(rows.many, np.diff(rows.starts)) * rows.sizes
 
     @cached_property
     def rho0(self) -> float:
-        """Ratio of the increments of Phi_0 and Phi_m at the start."""
+        """Ratio of the increments of Phi_0 and Phi_m at the start of training, rho(0)."""
         return float(self._named(self.initial_state)["rho"])
 
     @cached_property
     def gap_here(self) -> float:
-        """Information gap at finite size, Delta_eff."""
+        """Information gap at finite size, Delta_eff = ln rho(0) / ln P."""
         return self.parameters.Delta_eff
 
     def _named(self, state: FloatArray) -> dict[str, float]:
@@ -99,16 +95,16 @@ class ReducedPopulation(ExpectedProblem):
         return {n: float(v) for n, v in zip(self.order_names, values, strict=True)}
 
     def observables(self, state: ArrayLike) -> dict[str, float]:
-        """Increments, attention of each row, gaps, risk, ratio of the dominant effects at a state.
+        """Increments, attention of each row type, gaps, risk, ratio of dominant effects at a state.
 
-        ``d_<scalar>`` is the rate of a scalar; ``<row>_A_<class>`` the attention of a masked patch
-        to the unmasked patches of a class of areas; ``<row>_masked`` the attention to masked
+        ``d_<scalar>`` is the rate of a scalar, ``<row>_A_<class>`` the attention of a masked patch
+        to the unmasked patches of a class of areas, ``<row>_masked`` its attention to masked
         patches.
         """
         return record_of(self.observables_along(self.layout.flatten(state)[None, :]), 0)
 
     def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
-        """Observables of states, shape (records, n): name -> values, shape (records,)."""
+        """Name of an observable -> its values at states of shape (records, n), shape (records,)."""
         records, rho0 = len(states), self.rho0
         slopes, mass, risk = *np.empty((2, *states.shape)), np.empty((records, 2))
         order, rows = np.empty((records, 9)), np.empty((records, len(self.rows.types), 2))
@@ -133,11 +129,11 @@ class ReducedPopulation(ExpectedProblem):
 def row_observables(
     rows: Rows, order: Mapping[str, FloatArray], numbers: FloatArray, risk: FloatArray
 ) -> dict[str, FloatArray]:
-    """Observables of records, common to all problems of this system, by name.
+    """Name -> values, shape (records,), of the observables common to all problems of this system.
 
-    `order`: order parameters, shape (records,) each; `numbers`, shape (records, rows, 2): L_p -
-    L*_p, and own attention given that a mate is unmasked; `risk`, shape (records, 2): risk, and its
-    excess over the floor, the sum of L*_p. Returns dict: name -> float array, shape (records,).
+    `order`: order parameters, shape (records,) each; `numbers`, shape (records, rows, 2): excess
+    loss L_p - L*_p of each row type, and own attention if another patch of the area is unmasked;
+    `risk`, shape (records, 2): risk, and its excess over its floor, the sum of L*_p.
     """
     values = dict(order)
     for name, row in zip(rows.names, numbers.swapaxes(0, 1), strict=True):

@@ -12,22 +12,22 @@ from theory.papers.masked_image_modeling.rows import Rows
 from theory.papers.masked_image_modeling.symmetry import row_types
 
 MOST_PATCHES = 2**13
-"""Most patches; their row types take some seconds, a time that grows as their square."""
+"""Largest number of patches P; the row types then take seconds, a time that grows as P^2."""
 PER_KEY = 1.5e-8
-"""Seconds for each key of each masked query of an image."""
+"""Seconds of a gradient for each pair of a masked query and a key, in each image."""
 PER_PRODUCT = 1.5e-9
-"""Seconds for each patch and entry of Q, to rotate Q from a random basis and back."""
+"""Seconds for each patch and entry of Q to rotate Q from a random basis and back."""
 MOST_NUMBERS = 2**29
-"""Most numbers in the images or the matrices of a full problem: 4 GiB."""
+"""Largest count of numbers in the images or in the matrices of a full problem: 4 GiB."""
 MOST_SECONDS = 60.0
-"""Longest predicted gradient of a full problem, in seconds."""
+"""Largest predicted seconds of one gradient of a full problem."""
 MATRICES = 12
-"""Minimum number of d x d matrices in a run: states, slopes, rates, the basis, the records."""
+"""Number of d x d matrices that a run holds at least: states, gradients, rates, basis, records."""
 
 
 @lru_cache(maxsize=64)
 def rows_of(parameters: Parameters) -> Rows:
-    """Row types of parameters, cached; InvalidRequest above `MOST_PATCHES`."""
+    """Row types of parameters, cached, and refused for more patches than `MOST_PATCHES`."""
     sizes: Sequence[int] = ()
     if parameters.family == "one_cluster":
         sizes = range(parameters.C_global, parameters.P, parameters.C_local)
@@ -43,14 +43,14 @@ def population_seconds(parameters: Parameters) -> float:
 
 
 def check_matrices(parameters: Parameters) -> None:
-    """Raise InvalidRequest for a dimension whose dense Q exceeds `MOST_NUMBERS`."""
+    """Raise InvalidRequest if the matrices of dimension d exceed `MOST_NUMBERS`."""
     sizes = range(parameters.P + parameters.features, parameters.d)
     check_cost("d", parameters.d, lambda d: MATRICES * d**2, MOST_NUMBERS, "numbers", sizes)
 
 
 def check_samples(parameters: Parameters, samples: int, batch: int) -> None:
-    """Raise InvalidRequest for samples above `MOST_NUMBERS`, or batches above `MOST_SECONDS`."""
-    # Latents, their random numbers, masks; see `theory.papers.masked_image_modeling.images`.
+    """Raise InvalidRequest for samples above `MOST_NUMBERS`, or a gradient above `MOST_SECONDS`."""
+    # Numbers of one image: latents, their random numbers, masks.
     each = 3 * parameters.P + 2 * parameters.masked + 3 * parameters.features
     check_cost("samples", samples, lambda n: n * each, MOST_NUMBERS, "numbers")
     seconds = PER_KEY * parameters.P * parameters.masked

@@ -1,12 +1,10 @@
 r"""Weighted configurations of the random sets: all of them, or sampled ones.
 
-A configuration is a multiset of types (a, b) of the L-1 random sets: a set of type (a, b) has a
-patches at +1 and b at -1, and there are K = (C+1)(C+2)/2 types. F is symmetric in the sets, so the
-expectation over them is a sum over multisets, each with weight
+A random set has type (a, b) if a of its C patches are +1 and b are -1; there are K = (C+1)(C+2)/2
+types. F is symmetric in the L-1 random sets, so a configuration is the multiset of their types, and
+the expectation is a sum over configurations with m_k sets of type k, each with weight
 
 .. math:: \frac{(L-1)!}{\prod_k m_k!} \prod_k P_k^{m_k}. \qquad (1)
-
-Configurations do not depend on the state and are listed once.
 """
 
 from __future__ import annotations
@@ -26,23 +24,23 @@ if TYPE_CHECKING:
     from dynamics.papers.positional_attention.parameters import Parameters
 
 MAX_CONFIGURATIONS = 20_000
-"""Most configurations of a compiled program, which takes some seconds to build."""
+"""Largest number of configurations in a compiled program, which takes seconds to build."""
 MAX_DEGREES = 220_000
-"""Most configurations times p; the terms of a configuration grow with p."""
+"""Largest number of configurations times p, as the terms of a configuration grow with p."""
 SECONDS_OF_GRADIENT, SECONDS_OF_PROGRAM, OVERHEAD = 16e-9, 2e-4, 1.1e-6
-"""Seconds per configuration of a gradient, and of building its program; seconds of any gradient.
+"""Seconds for each configuration of a gradient and of building its program; of any gradient.
 
-Fitted to 6 to 38,760 configurations on one core.
+The three numbers are fitted to 6 to 38,760 configurations on one core.
 """
 GRADIENTS = 20_000
-"""Assumed number of gradients of a run, to spread the time of building its program."""
+"""Number of gradients assumed for a run, over which the time of building its program is spread."""
 
 
 class Configurations(NamedTuple):
-    """Weighted configurations.
+    """Weighted configurations of the signal set and the random sets.
 
     `counts`, shape (n, L, 2): numbers of patches at +1 and at -1 in each set, the signal set first;
-    `probability`, shape (n,), with sum 1.
+    `probability`, shape (n,): weights of sum 1.
     """
 
     counts: FloatArray
@@ -50,10 +48,11 @@ class Configurations(NamedTuple):
 
 
 def multinomial_weights(types: IntArray, chance: FloatArray) -> FloatArray:
-    """Weights (1) of multisets, multiplied in long double, shape (n,).
+    """Weights (1) of configurations, shape (n,), multiplied in long double.
 
-    `types`, shape (n, L-1): type of each set, equal types adjacent: position l within a run of
-    length r contributes l/r; `chance`, shape (K,): probability of each type.
+    `types`, shape (n, L-1): type of each random set, equal types adjacent, so that position l
+    within a run of equal types contributes a factor 1/l; `chance`, shape (K,): probability of each
+    type.
     """
     weight, run = np.ones((2, len(types)), np.longdouble)
     for position in range(types.shape[1]):
@@ -65,10 +64,10 @@ def multinomial_weights(types: IntArray, chance: FloatArray) -> FloatArray:
 
 
 def assemble(law: SetLaw, types: IntArray, probability: FloatArray) -> Configurations:
-    """Configurations of signal set and random sets, without those of weight 0.
+    """Configurations of the signal set and random sets, without those of probability 0.
 
     `law`: law of a random set; `types`, shape (n, L-1): type of each random set; `probability`,
-    shape (n,): weights.
+    shape (n,).
     """
     rows = np.flatnonzero(probability > 0)
     signal = np.broadcast_to([law.C, 0], (rows.size, 1, 2))
@@ -77,26 +76,17 @@ def assemble(law: SetLaw, types: IntArray, probability: FloatArray) -> Configura
 
 
 def number_of_multisets(kinds: int, size: int) -> int:
-    """Number of multisets with `size` members from `kinds` kinds.
-
-    `kinds`, `size`: kinds, and members of a multiset.
-    """
+    """Number of multisets with `size` members from `kinds` kinds."""
     return comb(size + kinds - 1, kinds - 1)
 
 
 def number_of_configurations(sets: int, set_size: int) -> int:
-    """Number of multisets of L-1 types.
-
-    `sets`, `set_size`: L and C.
-    """
+    """Number of configurations: multisets of L-1 types, for `sets` L and `set_size` C."""
     return number_of_multisets((set_size + 1) * (set_size + 2) // 2, sets - 1)
 
 
 def multisets(kinds: int, size: int) -> IntArray:
-    """Every multiset of the kinds 0, 1, ..., as ascending rows, shape (n, size).
-
-    `kinds`, `size`: kinds, and members of a multiset.
-    """
+    """All multisets of `size` members from the kinds 0, 1, ..., as ascending rows (n, size)."""
     rows = itertools.combinations_with_replacement(range(kinds), size)
     count = number_of_multisets(kinds, size) * size
     return np.fromiter(itertools.chain.from_iterable(rows), np.int64, count).reshape(-1, size)
@@ -104,11 +94,7 @@ def multisets(kinds: int, size: int) -> IntArray:
 
 @lru_cache(maxsize=4)
 def enumeration(patches: int, law: SetLaw) -> Configurations:
-    """All configurations with positive probability.
-
-    `patches`: D; `law`: law of a random set. Raises InvalidRequest for more than
-    `MAX_CONFIGURATIONS`.
-    """
+    """All configurations of positive probability, refused above `MAX_CONFIGURATIONS`."""
     set_size, sets = law.C, patches // law.C
     number = number_of_configurations(sets, set_size)
     if number > MAX_CONFIGURATIONS:
@@ -125,21 +111,20 @@ def enumeration(patches: int, law: SetLaw) -> Configurations:
 
 
 def sample(patches: int, law: SetLaw, samples: int, seed: int) -> Configurations:
-    """Draw the types of the L-1 random sets, as weighted configurations.
+    """Weighted configurations of randomly drawn types of the L-1 random sets.
 
-    Draws are stratified by the sum z of the random sets: its quantiles are at equal distances with
-    one random offset, then the types are drawn given z. The standard deviation of 2000 draws at
-    D=16 is 0.2 to 0.4 of that of independent draws early in training, about 0.4 half way, 0.6 to
-    0.95 late. Antithetic draws (exchanged signs in every set) gain little: after the first plateau
-    they leave 0.95 to 1.00 of the variance of a gradient. ``make bench`` prints both.
+    Draws are stratified by the sum z of the patches in random sets: quantiles of z are drawn at
+    equal distances with one random offset, then the types given z. The standard deviation of a
+    gradient from 2000 draws at D=16 is 0.2 to 0.4 of that of independent draws early in training,
+    about 0.4 half way, 0.6 to 0.95 late (``make bench`` prints these ratios).
 
-    `patches`: D; `law`: law of a random set; `samples`: number of draws; `seed`: seed of the
+    `patches`: number D; `law`: law of a random set; `samples`: number of draws; `seed`: seed of the
     `numpy.random.Generator`.
     """
     set_size, sets, generator = law.C, patches // law.C - 1, random_stream(seed)
     probability, own = law.probabilities / law.probabilities.sum(), law.sums
     each = np.bincount(own + set_size, probability).astype(np.float64)
-    # Laws of the sum of 0, 1, ..., sets sets; that of r sets begins at -r C.
+    # sums[r] is the law of the sum of r random sets; its first entry belongs to the sum -r C.
     sums = [np.ones(1)]
     for _ in range(sets):
         sums.append(np.convolve(sums[-1], each))
@@ -159,11 +144,12 @@ def sample(patches: int, law: SetLaw, samples: int, seed: int) -> Configurations
 
 
 def _one_set(left: IntArray, each: FloatArray, rest: FloatArray, chance: FloatArray) -> IntArray:
-    """Sum of one set, counted from -C, drawn given its total with the remaining sets."""
+    """Sum of one set, counted from -C, drawn given the total of this set and the remaining ones."""
     quantiles = np.empty(left.size, dtype=np.int64)
     width = rest.size // 2
     for total in np.unique(left):
-        # Own sum j - C leaves total - (j - C) for the others, whose law begins at -width.
+        # If this set has the sum j - C, the remaining sets have total - (j - C); their law starts
+        # at -width.
         others = total - (np.arange(each.size) - each.size // 2) + width
         inside = (others >= 0) & (others < rest.size)
         joint = np.where(inside, each * rest[np.clip(others, 0, rest.size - 1)], 0.0)
@@ -179,9 +165,9 @@ def _inverse(law: FloatArray, chance: FloatArray) -> IntArray:
 
 
 def predicted_seconds(parameters: Parameters) -> float:
-    """Predicted seconds of one gradient of the exact sum, with a share of building its program.
+    """Predicted seconds of a gradient of the exact sum, with its share of building the program.
 
-    Infinite if the configurations or their degrees exceed the limits.
+    The result is infinite above `MAX_CONFIGURATIONS` or `MAX_DEGREES`.
     """
     number = number_of_configurations(parameters.L, parameters.C)
     if number > MAX_CONFIGURATIONS or number * parameters.p > MAX_DEGREES:

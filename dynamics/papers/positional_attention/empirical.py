@@ -1,11 +1,10 @@
-r"""Realistic problem (E): N noisy samples, a random start, every entry of v and A free.
+r"""Realistic problem (E) of N noisy samples, a random start, every entry of v and A free.
 
 .. math:: \hat L(A, v) = \frac1N \sum_n \log\big(1 + e^{-y[n] F(X[n])}\big)
 
-The loss is that of the model file `dynamics.models.positional_attention`, with patches of d
-entries. Training uses no reduction. A state is compared with the reduced scalars by its projection:
-alpha = <v, w*>, and the mean of A over each orbit. The law and gradient descent are invariant under
-rotations, so w* is the first unit vector; Adam is not, and needs a random direction.
+A state is compared with the reduced scalars by alpha = <v, w*> and the mean of A over each orbit.
+The law and gradient descent are invariant under rotations, so w* is the first unit vector by
+default. Adam is not invariant and needs a random direction.
 """
 
 from __future__ import annotations
@@ -41,9 +40,9 @@ from theory.papers.positional_attention.notation import ORDER_PARAMETERS
 from theory.symmetry import Partition
 
 MATRICES = 12
-"""Minimum number of D x D matrices in a run: states, slopes, rates, the records."""
+"""Number of D x D matrices that a run holds at least: states, gradients, rates, records."""
 MOST_NUMBERS = 2**29
-"""Most numbers in these matrices, 4 GiB; samples may have twice as many."""
+"""Largest count of numbers in these matrices, 4 GiB; the samples may have twice as many."""
 
 
 @refusing
@@ -51,10 +50,10 @@ MOST_NUMBERS = 2**29
 class RealisticTraining(Training):
     """Options of training for the realistic problem; the defaults are the paper's.
 
-    `start`: ``"random"``: v and A as in Parametrization 3.1, realistic case; ``"symmetric"``: v =
-    alpha0 w* and A = beta I, as in the idealised case; `feature`: ``"first"``: w* is the first unit
-    vector; ``"random"``: a random direction; `diagonal`: whether to train the diagonal of A;
-    `test_samples`: number of fresh samples for the test error.
+    `start`: ``"random"`` for v and A as in Parametrization 3.1, realistic case, or ``"symmetric"``
+    for v = alpha0 w* and A = beta I, as in the idealised case; `feature`: ``"first"`` if w* is the
+    first unit vector, ``"random"`` for a random direction; `diagonal`: whether the diagonal of A is
+    trained; `test_samples`: number of fresh samples for the test error.
     """
 
     start: word("random", "symmetric") = "random"  # type: ignore[valid-type]
@@ -64,10 +63,7 @@ class RealisticTraining(Training):
 
 
 def order_parameters(theta: Any, xp: Any, scale: float) -> dict[str, Any]:
-    """Alpha, orbit means of A, G, association margin; traced.
-
-    `theta`: v, A, w* and the set of each patch.
-    """
+    """Alpha, orbit means of A, G, association margin, from v, A, w* and the set of each patch."""
     matrix = theta["A"]
     same = theta["sets"][:, None] == theta["sets"][None, :]
     inside = 1.0 * same - xp.eye(len(theta["sets"]))
@@ -85,10 +81,7 @@ def order_parameters(theta: Any, xp: Any, scale: float) -> dict[str, Any]:
 
 @cache
 def trained_model(diagonal: bool = False) -> Model:
-    """Model file with the order parameters of every entry.
-
-    `diagonal`: whether the diagonal of A is trained.
-    """
+    """Model of the model file, with order parameters for every entry of v and A."""
     made = Model(
         start=file.start, law=file.law, fixed=file.fixed, loss=file.loss, observe=file.observe,
         observables=order_parameters, path=Path(file.__file__),
@@ -105,10 +98,7 @@ def trained_model(diagonal: bool = False) -> Model:
 
 
 def program_at(model: Model, parameters: Parameters, shapes: Mapping[str, Any]) -> Program:
-    """Traced functions of a model for given shapes of arrays.
-
-    `shapes`: trained array -> shape.
-    """
+    """Traced functions of a model, given the shape of each trained array by name."""
     statics = (("D", parameters.D), ("p", parameters.p))
     return program_of(model, statics, tuple(shapes.items()))
 
@@ -122,18 +112,18 @@ COLUMNS = tuple(
 class FullEmpirical(MatrixProblem, TracedProblem):
     """Realistic problem (E) with v and every off-diagonal entry of A trained, on N samples.
 
-    `parameters`: Parameters; `samples`: N; `seed`: seed of the samples, the start, the test data
-    and the mini-batches; `partition`: the true sets: consecutive patches (``"contiguous"``, the
-    default), blocks of a square ``"grid"``, ``"random"`` ones; or any partition, with sets of any
-    sizes; `law`: another data law, with its own partition; `**training`: see `RealisticTraining`:
-    ``start``, ``batch``, ``dtype``, ``diagonal``, ``test_samples``. Raises InvalidRequest for an
-    invalid number of samples, partition or option.
+    `samples`: number N; `seed`: seed of the samples, the start, the test data and the mini-batches;
+    `partition`: the true sets: ``"contiguous"`` for consecutive patches (default), ``"grid"`` for
+    blocks of a square, ``"random"``, or any partition, with sets of any sizes; `law`: another data
+    law, with its own partition; `**training`: ``start``, ``batch``, ``dtype``, ``diagonal``,
+    ``test_samples``, see `RealisticTraining`. Raises InvalidRequest for an invalid number of
+    samples, partition or option.
 
     Notes
     -----
     The state is (v, A), flat, A row by row. The gradient is that of the empirical risk of all
-    samples; `advance` uses the batch of each step. With mini-batches the order parameters at a
-    step have the rates of its batch.
+    samples; `advance` uses the batch of each step. With mini-batches the order parameters at a step
+    have the rates of its batch.
     """
 
     view = "full empirical"
@@ -239,14 +229,14 @@ class FullEmpirical(MatrixProblem, TracedProblem):
         return self._start.copy()
 
     def moving(self, start: FloatArray) -> NDArray[np.bool_]:
-        """Mask of trained entries: without the diagonal of A if it is not trained."""
+        """Mask of trained entries: v and A, without the diagonal of A unless it is trained."""
         every = np.ones(self.layout.size, dtype=bool)
         if not self.training.diagonal:
             np.fill_diagonal(self.layout.part(every, "A"), False)
         return every
 
     def matrices(self, states: FloatArray) -> FloatArray:
-        """Matrices A of states of shape (records, n), shape (records, D, D)."""
+        """Matrices A, shape (records, D, D), of states."""
         return self.layout.part(states, "A")
 
     def alphas(self, states: FloatArray) -> FloatArray:
@@ -254,7 +244,7 @@ class FullEmpirical(MatrixProblem, TracedProblem):
         return np.asarray(self.layout.part(states, "v") @ self.feature)
 
     def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
-        """Reduced scalar -> <v, w*>, or orbit means of A, to compare with, shape (records, 1)."""
+        """Reduced scalar -> <v, w*> or orbit mean of A compared with it, shape (records, 1)."""
         values = super().orbit_values(states)
         return {name: entries.mean(axis=1, keepdims=True) for name, entries in values.items()}
 
@@ -274,10 +264,10 @@ class FullEmpirical(MatrixProblem, TracedProblem):
         return {"alpha": alpha} | rest | {"test_error": error, "cosine": cosine}
 
     def _test_errors(self, states: FloatArray) -> FloatArray:
-        """Share of the fresh samples without yF > 0, for each state.
+        """Share of misclassified fresh samples, yF <= 0, for each state.
 
-        F depends on patches through their products with v, so v is replaced by its lengths along
-        and across w*.
+        F depends on a patch through its product with v, so v is replaced by its lengths along and
+        across w*.
         """
         size = self.parameters.D
         program = program_at(trained_model(), self.parameters, {"v": (2,), "A": (size, size)})
@@ -291,10 +281,7 @@ class FullEmpirical(MatrixProblem, TracedProblem):
 
 
 def reflected(patches: FloatArray, normal: FloatArray) -> FloatArray:
-    """Patches reflected at the plane orthogonal to a vector; unchanged for the vector 0.
-
-    `patches`, shape (..., d); `normal`, shape (d,), of any length.
-    """
+    """Patches (..., d) reflected at the plane orthogonal to `normal`; unchanged for normal = 0."""
     square = normal @ normal
     if square == 0:
         return patches

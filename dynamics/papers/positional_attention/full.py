@@ -1,8 +1,7 @@
 """Idealised problem (P) in full: alpha and every entry of A, on all configurations.
 
 `FullPopulation` enumerates all patch values and shares no code with `ReducedPopulation`, so their
-agreement is evidence for the reduction. Its kernel is plain numba, tested against JAX on the model
-file `dynamics.models.positional_attention`.
+agreement is evidence for the reduction.
 """
 
 from __future__ import annotations
@@ -23,20 +22,20 @@ from theory.papers.positional_attention.enumeration import Law, brute_configurat
 from theory.symmetry import Partition
 
 MOST, HUGE = 1_000_000, 10**300
-"""Most configurations enumerated; largest count computed."""
+"""First: largest number of enumerated configurations; second: largest computed number."""
 
 
 class FullPopulation(MatrixProblem, ExpectedProblem):
     """Idealised problem (P) with alpha and every off-diagonal entry of A trained, by enumeration.
 
-    `parameters`: Parameters; `partition`: the true sets, of size C; default consecutive patches.
-    Raises InvalidRequest for more than `MOST` configurations.
+    `partition`: the true sets, of size C; default consecutive patches. Raises InvalidRequest for
+    more than `MOST` configurations.
 
     Notes
     -----
     The state is (alpha, A), flat, A row by row, its diagonal fixed at beta. Noise is orthogonal to
-    w* and never enters F, so v stays in span(w*) (Lemma 4.2, checked by computation in `theory`).
-    The label is +1: the other half of the law has the same risk because the activation is odd.
+    w* and never enters F, so v stays in span(w*) (Lemma 4.2). Samples have label +1: label -1 has
+    the same risk because the activation is odd.
     """
 
     view = "full population"
@@ -79,11 +78,11 @@ class FullPopulation(MatrixProblem, ExpectedProblem):
         return np.append(True, ~np.eye(self.parameters.D, dtype=bool))
 
     def matrices(self, states: FloatArray) -> FloatArray:
-        """Matrices A of states of shape (records, n), shape (records, D, D)."""
+        """Matrices A, shape (records, D, D), of states."""
         return self.layout.part(states, "A")
 
     def alphas(self, states: FloatArray) -> FloatArray:
-        """Alpha of states of shape (records, n), shape (records,)."""
+        """Values of alpha at states, shape (records,)."""
         return self.layout.part(states, "alpha")
 
     def fits(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -93,10 +92,7 @@ class FullPopulation(MatrixProblem, ExpectedProblem):
 
 
 class EveryConfiguration(Expectation):
-    """Expectation as the sum over all configurations, one by one.
-
-    `data`: kernels.MatrixData.
-    """
+    """Expectation as the sum over all configurations, one by one."""
 
     name = "exact"
     has_hessian = False

@@ -1,4 +1,4 @@
-"""Realistic problem with positional encodings: v and P trained, A = P^T P."""
+"""Realistic problem with positional encodings P: v and P trained, A = P^T P."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from theory.model import Model
 
 @cache
 def gram_model() -> Model:
-    """Model with every entry of A trained, as a model of P."""
+    """Model with every entry of A trained, rewritten as a model of P."""
     inner = trained_model(diagonal=True)
 
     def of_encodings(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -40,23 +40,22 @@ def gram_model() -> Model:
 class GramEmpirical(FullEmpirical):
     r"""Realistic problem (E) with v and the positional encodings P trained, A = P^T P.
 
-    Column i of P is the encoding :math:`p_i` of patch i, so
-    :math:`A_{ij} = \langle p_i, p_j\rangle`, as in the transformer before Simplification 3.1 of the
-    paper makes A itself the parameter. With :math:`G = \partial R / \partial A`, its diagonal
-    included,
+    Column i of P is the encoding :math:`p_i` of patch i, so :math:`A_{ij} = \langle p_i,
+    p_j\rangle`, as in the transformer before Simplification 3.1 of the paper makes A itself the
+    parameter. With :math:`G = \partial R / \partial A`, its diagonal included,
 
     .. math::
        dR = \langle G, dP^\top P + P^\top dP\rangle
        \quad\Rightarrow\quad \frac{\partial R}{\partial P} = P\,(G + G^\top).
 
-    A stays symmetric and positive semidefinite, its diagonal moves, and attention of two sets is
-    mutual: a different model from (T) with A free, with possibly different outcomes.
-    The start is the remark after Parametrization 3.1: entries of P from N(0, sigma_A / D), so that
-    :math:`A_{ii} \approx \sigma_A` and :math:`A_{ij} = O(\sigma_A / \sqrt D)`.
+    A stays symmetric and positive semidefinite, and its diagonal moves, so outcomes may differ from
+    those of model (T) with A free. Training starts as in the remark after Parametrization 3.1:
+    entries of P from N(0, sigma_A / D), so that :math:`A_{ii} \approx \sigma_A` and :math:`A_{ij} =
+    O(\sigma_A / \sqrt D)`.
 
-    `parameters`: its beta is sigma_A, the mean squared length of an encoding at the start, not
-    negative; `samples`: N; `seed`: equal seeds give the samples, feature, start of v and test data
-    of `FullEmpirical`; `**options`: ``partition``, ``law``, and the training options of
+    `parameters` have as beta sigma_A, the mean squared length of an encoding at the start;
+    `samples`: number N; `seed`: equal seeds give the samples, feature, start of v and test data of
+    `FullEmpirical`; `**options`: ``partition``, ``law``, and the training options of
     `FullEmpirical` except ``diagonal``. Raises InvalidRequest like `FullEmpirical`, and for a
     negative beta.
 
@@ -89,6 +88,6 @@ class GramEmpirical(FullEmpirical):
         return np.concatenate([value, sqrt(parameters.beta / size) * noise.ravel()])
 
     def matrices(self, states: FloatArray) -> FloatArray:
-        """Matrices A = P^T P of states of shape (records, n), shape (records, D, D)."""
+        """Matrices A = P^T P, shape (records, D, D), of states."""
         encodings = self.layout.part(states, "P")
         return np.asarray(encodings.swapaxes(-1, -2) @ encodings)

@@ -1,21 +1,22 @@
 r"""Symmetric manifold (alpha, gamma, rho) inside the space of all trained entries.
 
 The Hessian of the risk at a point of the manifold commutes with the wreath product of Lemma 4.1,
-acting on the D(D-1) off-diagonal entries of A. It is therefore the group average of the Hessian
-summed over one representative of each multiset of types of `configurations`: 680 configurations at
-D=16, C=4 instead of 2 125 764. With a `FullPopulation` the sum is over all configurations.
+acting on the D(D-1) off-diagonal entries of A. The Hessian is therefore the group average of a sum
+over one representative of each multiset of types of `configurations`: 680 configurations at D=16,
+C=4 instead of 2 125 764. With a `FullPopulation` the sum is over all configurations.
 
 Named sectors are subspaces that the group maps onto themselves:
 
-- ``gamma``, ``rho``: entries inside sets, and between sets;
-- ``sets``: one value per ordered pair of sets: sets differ, patches of a set do not;
-- ``patches``: one value per row and one per column of each orbit, with mean zero over each set: the
-  patches of a set differ, equally towards all sets;
-- ``rows``: the part of ``patches`` in rows: some rows of a set attend more and others less (*row
-  competition*).
+- ``gamma``, ``rho``: entries of A inside sets, and between sets;
+- ``sets``: entries with one value for each ordered pair of sets;
+- ``patches``: entries with one value for each row and one for each column of each orbit, with mean
+  zero over each set, so that patches of a set differ, equally towards all sets;
+- ``rows``: the part of ``patches`` with one value for each row: some rows of a set attend more and
+  others less (*row competition*).
 
-``sets`` and ``patches`` are whole isotypic components of the wreath product, so an eigenvector is
-in one of them or orthogonal to both; the remaining eigenvectors are in ``gamma`` or in ``rho``.
+The sectors ``sets`` and ``patches`` are whole isotypic components of the wreath product, so an
+eigenvector is in one of them or orthogonal to both; each remaining eigenvector is in ``gamma`` or
+in ``rho``.
 
 With the logistic :math:`g = 1/(1+e^F)` of the loss :math:`\ell = \log(1 + e^{-F})`,
 
@@ -52,15 +53,15 @@ if TYPE_CHECKING:
     from dynamics.papers.positional_attention.full import FullPopulation
 
 LARGEST = 5e9
-"""Most multisets times entries of the Hessian: about a second for each Hessian."""
+"""Largest number of multisets times entries of the Hessian: about a second for one Hessian."""
 
 
 class Manifold:
-    """States on three scalars, with the Hessian of the risk by every trained entry.
+    """States (alpha, gamma, rho), with the Hessian of the risk by every trained entry.
 
-    `parameters`: Parameters; `full`: full problem whose configurations and sets are used; by
-    default multisets of types on consecutive sets. Raises InvalidRequest if multisets times entries
-    of the Hessian exceed `LARGEST`.
+    `full`: full problem whose configurations and sets are used; by default multisets of types on
+    consecutive sets. Raises InvalidRequest if multisets times entries of the Hessian exceed
+    `LARGEST`.
     """
 
     def __init__(self, parameters: Parameters, full: FullPopulation | None = None) -> None:
@@ -85,7 +86,7 @@ class Manifold:
         self.trained = np.concatenate([[0], 1 + rows * parameters.D + columns])
 
     def embedded(self, state: ArrayLike) -> FloatArray:
-        """Flat state (alpha, A) of a reduced state (alpha, gamma, rho), shape (1 + D^2,)."""
+        """Flat state (alpha, A), shape (1 + D^2,), of a reduced state (alpha, gamma, rho)."""
         alpha, gamma, rho = np.asarray(state, dtype=np.float64)
         matrix = np.where(self._same, gamma, rho)
         np.fill_diagonal(matrix, self.parameters.beta)
@@ -102,7 +103,7 @@ class Manifold:
 
     @cached_property
     def symmetry(self) -> PermutationGroup:
-        """Wreath product, acting on the trained entries; alpha, entry 0, is fixed."""
+        """Wreath product of Lemma 4.1 acting on the trained entries, with entry 0, alpha, fixed."""
         position = np.zeros((self.parameters.D,) * 2, dtype=np.int64)
         position[self._rows, self._columns] = 1 + np.arange(self._rows.size)
         generators = [
@@ -113,7 +114,7 @@ class Manifold:
 
     @cached_property
     def sectors(self) -> Mapping[str, FloatArray]:
-        """Spanning columns of the named sectors, shape (1 + D(D-1), at least their dimension)."""
+        """Name of a sector -> its spanning columns, shape (1 + D(D-1), at least the dimension)."""
         same, labels = self._same[self._rows, self._columns], self.partition.labels
         own = np.where(same, 0, 1)
         by_row = _differing(2 * self._rows + own, 2 * labels[self._rows] + own)
@@ -137,10 +138,7 @@ class Manifold:
 
 
 def representatives(parameters: Parameters) -> Law:
-    """One configuration of each multiset of types, with the probability of the whole orbit.
-
-    The signal set is the first; each random set lists its patches at +1, then at -1, then at 0.
-    """
+    """One configuration of each multiset of types, with the probability of its whole orbit."""
     law = parameters.set_law
     patterns = np.array([np.repeat([1, -1, 0], counts) for counts in law.types], dtype=np.int8)
     types = multisets(len(patterns), parameters.L - 1)
@@ -164,17 +162,17 @@ def _differing(fine: IntArray, coarse: IntArray) -> FloatArray:
 
 
 def hessian(state: FloatArray, law: Law, parameters: Parameters) -> FloatArray:
-    """Hessian of the population risk by alpha and every entry of A, its diagonal included.
+    """Hessian of the population risk by alpha and every entry of A, shape (1 + D^2, 1 + D^2).
 
-    `state`, shape (1 + D^2,): alpha, then A row by row; `law`: configurations given y = +1. Returns
-    float array, shape (1 + D^2, 1 + D^2).
+    `state`, shape (1 + D^2,): alpha, then A row by row, its diagonal included; `law`:
+    configurations given y = +1.
     """
     size, rows = parameters.D, np.arange(parameters.D)
     slopes, weights, bends = _derivatives(state, law, parameters)
     first = np.concatenate([slopes[..., 0].sum(axis=1)[:, None], slopes[..., 1:].reshape(
         len(slopes), -1)], axis=1)  # fmt: skip
     total = (first.T * weights) @ first  # (1), first term
-    # (1), second term: F is a sum over rows of A; alpha alone couples rows.
+    # (1), second term: F is a sum over rows of A, so only alpha couples different rows.
     total[0, 0] -= bends[:, 0, 0].sum()
     total[0, 1:] -= bends[:, 0, 1:].ravel()
     total[1:, 0] = total[0, 1:]
@@ -183,7 +181,6 @@ def hessian(state: FloatArray, law: Law, parameters: Parameters) -> FloatArray:
 
 
 def _derivatives(state: FloatArray, law: Law, parameters: Parameters) -> Any:
-    """Derivatives by rows at a state; see `_compiled`."""
     size = parameters.D
     parts = np.full((size, 1), state[0]), state[1:].reshape(size, size)
     arguments = np.concatenate(parts, axis=1), np.asarray(law[0], np.float64).T, np.asarray(law[1])
@@ -194,8 +191,8 @@ def _derivatives(state: FloatArray, law: Law, parameters: Parameters) -> Any:
 def _compiled(size: int, degree: int) -> Any:
     """Compiled derivatives by rows (alpha, A_i), shape (D, 1 + D), at weighted configurations.
 
-    Returns those of F, shape (N, D, 1 + D); P g (1 - g); and the second derivatives of the sum of P
-    g F, shape (D, 1 + D, 1 + D).
+    The function returns the derivatives of F, shape (N, D, 1 + D); the weights P g (1 - g); and the
+    second derivatives of the sum of P g F, shape (D, 1 + D, 1 + D).
     """
     each = jax.vmap
 

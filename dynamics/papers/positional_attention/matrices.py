@@ -1,4 +1,4 @@
-"""Reported observables of every entry of A: orbit means, spreads, attention, patch association."""
+"""Observables of every entry of A: orbit means, spreads, attention, patch association."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from theory.symmetry import Partition
 
 
 class MatrixProblem(PositionalProblem):
-    """Base of problems with every entry of A.
+    """Base of problems that report on every entry of A.
 
     `partition`: the true sets; `bayes_error`: smallest error of any classifier.
     """
@@ -26,7 +26,7 @@ class MatrixProblem(PositionalProblem):
 
     @abstractmethod
     def matrices(self, states: FloatArray) -> FloatArray:
-        """Matrices A of states of shape (records, n), shape (records, D, D)."""
+        """Matrices A, shape (records, D, D), of states."""
 
     @abstractmethod
     def alphas(self, states: FloatArray) -> FloatArray:
@@ -38,14 +38,15 @@ class MatrixProblem(PositionalProblem):
 
     @cached_property
     def _orbits(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Positions of the off-diagonal entries of A, row by row, inside and between sets."""
+        """Flat indices of the off-diagonal entries of A inside sets, and of those between sets."""
         same = same_set(self.partition)
         return np.flatnonzero(same & ~np.eye(len(same), dtype=bool)), np.flatnonzero(~same)
 
     def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
         """Reduced scalar -> all values compared with it, shape (records, values).
 
-        alpha: <v, w*>; gamma: the off-diagonal entries of A inside sets; rho: those between sets.
+        The scalar gamma is compared with the off-diagonal entries of A inside sets, rho with the
+        others.
         """
         flat = self.matrices(states).reshape(len(states), -1)
         own, other = self._orbits
@@ -56,15 +57,12 @@ class MatrixProblem(PositionalProblem):
         }
 
     def observables(self, state: ArrayLike) -> dict[str, float]:
-        """Orbit means and spreads of A, G, alpha G, risk, errors, patch association at a state.
-
-        Some may overflow at the last finite state of a diverged run.
-        """
+        """Orbit means and spreads of A, G, alpha G, risk, errors, patch association at a state."""
         return record_of(self.observables_along(self.layout.flatten(state)[None, :]), 0)
 
     @np.errstate(over="ignore", invalid="ignore")
     def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
-        """Observables of states, shape (records, n): name -> values, shape (records,)."""
+        """Name of an observable -> its values at states of shape (records, n), shape (records,)."""
         still = np.zeros(states.shape[1])  # rates are not reported
         order = np.array([self.order_parameters(state, still) for state in states])
         alpha, gamma, rho, own = order.T[:4]
@@ -86,20 +84,14 @@ class MatrixProblem(PositionalProblem):
 
 
 def associated_share(matrices: FloatArray, same: NDArray[np.bool_]) -> FloatArray:
-    """Share of rows whose C largest A_ij are exactly their set (Definition 2.2), for each matrix.
-
-    `matrices`, shape (records, D, D): A; `same`, shape (D, D): whether two patches are in one set.
-    """
+    """Share of rows of each A (records, D, D) whose C largest entries are the row's own set."""
     inside = np.where(same, matrices, np.inf).min(axis=2)
     outside = np.where(same, -np.inf, matrices).max(axis=2)
     return np.asarray((inside > outside).mean(axis=1))
 
 
 def spread(entries: FloatArray) -> FloatArray:
-    """Standard deviation of each row, exactly 0 for equal entries; NaN without entries.
-
-    `entries`, shape (rows, entries).
-    """
+    """Standard deviation of each row, exactly 0 for equal entries, or NaN without entries."""
     if not entries.shape[1]:
         return np.full(len(entries), np.nan)
     return np.asarray((entries - entries[:, :1]).std(axis=1))

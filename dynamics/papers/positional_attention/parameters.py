@@ -44,11 +44,6 @@ class Parameters:
         alpha at the start; default nu^(1/(p-1)).
     random_sets : str
         ``"any"``: the law of Assumption 1; ``"mixed"``: no random set has a single sign.
-
-    Raises
-    ------
-    InvalidRequest
-        In one line with the parameter, its value, the allowed ones, the nearest valid one.
     """
 
     D: whole(4) = 16  # type: ignore[valid-type]

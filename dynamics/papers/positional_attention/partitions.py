@@ -13,11 +13,11 @@ from theory.symmetry import Partition
 
 
 def named_partition(name: str, parameters: Parameters, generator: Generator) -> Partition:
-    """Partition with a given name.
+    """Partition of the patches into sets of C, by name.
 
-    `name`: ``"contiguous"``, ``"grid"`` (square blocks of a square grid) or ``"random"`` sets of C;
-    `generator`: random numbers for random sets. Raises InvalidRequest for another name, or a grid
-    if D or C is not a square.
+    `name`: ``"contiguous"``, ``"grid"`` for blocks of a square grid, or ``"random"``; `generator`:
+    random numbers for ``"random"``. Raises InvalidRequest for another name, or for a grid if D or C
+    is not a square.
     """
     runs = Partition.contiguous([parameters.C] * parameters.L)
     side, block = isqrt(parameters.D), isqrt(parameters.C)
@@ -32,10 +32,7 @@ def named_partition(name: str, parameters: Parameters, generator: Generator) -> 
 
 
 def check_sets(parameters: Parameters, partition: Partition) -> None:
-    """Raise InvalidRequest for a partition outside the law of Assumption 1.
-
-    It must divide D patches into at least two sets, one with at least two patches.
-    """
+    """Raise InvalidRequest unless D patches form two sets or more, one of at least two patches."""
     sizes = [members.size for members in partition.sets]
     if partition.size != parameters.D or len(sizes) < 2 or max(sizes) < 2:
         allowed = f"{parameters.D} patches in at least two sets, one with at least two patches"

@@ -1,7 +1,4 @@
-"""Presentation and events shared by all problems of positional attention.
-
-A presentation has the letters, the panels and the phases of a run.
-"""
+"""Presentation (letters, panels, phases) and events of all problems of positional attention."""
 
 from collections.abc import Mapping
 
@@ -15,7 +12,7 @@ from theory.papers.positional_attention.notation import (
 )
 
 MEMORISED = "training error is zero: memorisation"
-"""Reason for a rise of alpha although fresh samples are misclassified."""
+"""Remark on a rise of alpha while fresh samples are still misclassified."""
 PRESENTATION = Presentation(
     title="Positional attention and patch association (Jelassi, Sander, Li 2022)",
     notation=NOTATION,
@@ -50,6 +47,6 @@ class PositionalProblem(Problem):
     rates = RATES
 
     def remarks(self, final: Mapping[str, float]) -> Mapping[str, str]:
-        """Remark on event_III if training error is zero and test error is not."""
+        """Remark on event_III if the training error is zero and the test error is not."""
         memorised = final.get("error") == 0 < final.get("test_error", 0.0)
         return {"event_III": MEMORISED} if memorised else {}

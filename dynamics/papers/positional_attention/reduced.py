@@ -1,9 +1,4 @@
-"""Idealised problem (P), reduced to three scalars.
-
-`ReducedPopulation` iterates the derived recursion on (alpha, gamma, rho) with an expectation over
-the random sets chosen at construction. It is tested against
-`dynamics.papers.positional_attention.full.FullPopulation`.
-"""
+"""Idealised problem (P), reduced to the three scalars (alpha, gamma, rho)."""
 
 from __future__ import annotations
 
@@ -35,44 +30,45 @@ from theory.papers.positional_attention.data_law import bayes_error
 
 EXPECTATIONS = ("auto", "exact", "spectral", "sampled")
 SECONDS_PER_SUM, SECONDS_PER_TYPE = 1.4e-5, 2.8e-7
-"""Seconds for a sum z of the spectral expectation, and for a type in it; fitted to 20 problems."""
+"""Seconds of a spectral gradient for each sum z, and for each type in it; fitted to 20 problems."""
 MOST_PATCHES = 2**14
-"""Most patches; their law of sums takes some seconds, a time that grows as their square."""
+"""Largest number of patches D; the law of their sums then takes seconds, a time growing as D^2."""
 MOST_NUMBERS = 85_000_000
-"""Maximum count of numbers in all tables together (680 MB); a gradient takes up to a second."""
+"""Largest count of numbers in all tables together (680 MB); a gradient takes up to a second."""
 TABLES, SPREAD = 10, 33.0
-"""Number of tables of an expectation; number of sums above probability 1e-60 over sqrt(patches)."""
+"""Number of tables; number of sums z of probability above 1e-60, over the root of their patches."""
 LAYOUT = Layout(("alpha", "gamma", "rho"), ((), (), ()), groups=("v", "A", "A"))
 
 
 def derivation(parameters: Parameters | None = None) -> Page:
-    """Page of the derivation; with parameters, for their degree p and their law."""
+    """Page of the derivation; with parameters, written out for their degree p and their law."""
     from theory.papers.positional_attention.derivation import page
 
     return page() if parameters is None else page(parameters.p, parameters.random_sets)
 
 
 def formulas(parameters: Parameters | None = None) -> Mapping[str, sympy.Expr]:
-    """Formulas of observables; with parameters, for their degree p."""
+    """Name -> formula of each observable; with parameters, for their degree p."""
     return recursion.observables(*(() if parameters is None else (parameters.p,)))
 
 
 class ReducedPopulation(PositionalProblem, ExpectedProblem):
     """Idealised problem (P) on the symmetric manifold: exact descent on (alpha, gamma, rho).
 
-    `parameters`: Parameters; `expectation`: method for the random sets: ``"exact"`` sums all
-    multisets of types; ``"spectral"`` is exact to a tolerance at any size; ``"sampled"`` draws from
-    the law; ``"auto"`` takes the cheaper of exact and spectral; `tolerance`: error of
-    ``"spectral"`` and ``"auto"``, relative to the gross
-    gradient (see Notes); `samples`, `seed`: number and seed of the
-    draws of ``"sampled"``. Raises InvalidRequest for an unknown expectation, or an unsuitable size.
+    `expectation`: method for the random sets: ``"exact"`` sums over all multisets of types,
+    ``"spectral"`` is accurate to a tolerance at any size, ``"sampled"`` draws from the law,
+    ``"auto"`` takes the cheaper of exact and spectral; `tolerance`: error of ``"spectral"`` and
+    ``"auto"``, relative to the gross gradient (see Notes); `samples`, `seed`: number and seed of
+    the draws of ``"sampled"``. Raises InvalidRequest for an unknown expectation, or an unsuitable
+    size.
 
     Notes
     -----
-    The gradient is per entry: dR/dalpha, dR/dgamma / (D (C-1)), dR/drho / (D (D-C)).
+    The gradient is that of one entry: dR/dalpha, dR/dgamma / (D (C-1)), dR/drho / (D (D-C)).
 
-    The gross of a component is the sum of absolute contributions of all sets. On the slow manifold
-    the net gradient of alpha is 1e-9 to 1e-15 of the gross, so errors are not measured by the net.
+    The gross of a gradient component is the sum of absolute contributions of all sets. On the slow
+    manifold the net gradient of alpha is 1e-9 to 1e-15 of its gross, so errors are measured
+    relative to the gross.
     """
 
     view = "reduced population"
@@ -102,19 +98,16 @@ class ReducedPopulation(PositionalProblem, ExpectedProblem):
 
     @property
     def multiplicities(self) -> FloatArray:
-        """Number of trained entries for alpha, gamma and rho."""
+        """Number of trained entries that share alpha, gamma and rho."""
         counts = file.sizes(self.parameters.D, self.parameters.C)
         return np.array([*counts.values()], dtype=float)
 
     def observables(self, state: ArrayLike) -> dict[str, float]:
-        """Entries of S, G, alpha G, risk, errors, patch association, hidden polylogs at a state.
-
-        ``error_estimate`` is the largest error of a gradient component, relative to its gross.
-        """
+        """Entries of S, G, alpha G, risk, errors, patch association, hidden polylogs at a state."""
         return record_of(self.observables_along(self.layout.flatten(state)[None, :]), 0)
 
     def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
-        """Observables of states, shape (records, 3): name -> values, shape (records,)."""
+        """Name of an observable -> its values at states of shape (records, 3), shape (records,)."""
         states = np.ascontiguousarray(states)
         slopes, measured = self.expectation.observe(states)
         with np.errstate(all="ignore"):
@@ -129,22 +122,22 @@ class ReducedPopulation(PositionalProblem, ExpectedProblem):
         }
 
     def error_estimate(self, state: ArrayLike) -> dict[str, FloatArray]:
-        """Gradient and risk, with their estimated errors.
+        """Gradient and risk at a state (3,), with their estimated errors, shape (4,) each.
 
-        `state`, shape (3,). Returns dict: ``value``, shape (4,): per-entry gradient, then risk;
-        ``gross``: sum of absolute contributions of all sets; ``estimate`` of the error for the
-        exact and the spectral expectation, or ``standard_error`` for the sampled one.
+        ``value`` is the gradient of one entry for each scalar, then the risk; ``gross`` the sum of
+        absolute contributions of all sets; ``estimate`` the error of the exact or the spectral
+        expectation; ``standard_error`` that of the sampled one.
         """
         return self.expectation.error_estimate(self.layout.flatten(state))
 
     def gradient_error(self, state: ArrayLike) -> FloatArray | None:
-        """Estimated error of the gradient at a state; None for a sampled one."""
+        """Estimated error of the gradient at a state, or None for the sampled expectation."""
         error = self.error_estimate(state).get("estimate")
         return None if error is None else error[:3]
 
 
 def _check_size(parameters: Parameters) -> None:
-    """Raise InvalidRequest for a size with too large tables or a slow law of sums."""
+    """Raise InvalidRequest for sizes whose tables exceed `MOST_NUMBERS` or D `MOST_PATCHES`."""
     patches, set_size = parameters.D, parameters.C
     kinds, sizes = (set_size + 1) * (set_size + 2) // 2, range(set_size, patches, set_size)
 
@@ -158,10 +151,7 @@ def _check_size(parameters: Parameters) -> None:
 def derived_observables(
     states: FloatArray, slopes: FloatArray, parameters: Parameters
 ) -> dict[str, FloatArray]:
-    """Entries of S, G, alpha G and the hidden polylogs of Lemma 4.3, shape (records,) each.
-
-    `states`, `slopes`, shape (records, 3): states and their gradients per entry.
-    """
+    """Entries of S, G, alpha G and hidden polylogs (Lemma 4.3) at states with their gradients."""
     D, C, p, (alpha, gamma, rho) = parameters.D, parameters.C, parameters.p, states.T
     logits = parameters.scale * np.stack([np.full_like(gamma, parameters.beta), gamma, rho])
     weights = np.exp(logits - logits.max(axis=0))
@@ -188,7 +178,7 @@ def _expectation(
     samples: int,
     seed: int,
 ) -> Expectation:
-    """Expectation with a given name; ``auto`` takes the cheapest that is valid at a state."""
+    """Expectation with a given name; ``auto`` takes the cheapest that is valid at the state."""
     known_word("expectation", expectation, EXPECTATIONS)
     tolerance = real("tolerance", tolerance, at_least=1e-12, at_most=1e-2)
     samples = integer("samples", samples, at_least=2, at_most=10**8)
@@ -205,7 +195,7 @@ def _expectation(
 
 
 def _exact(parameters: Parameters) -> Expectation:
-    """Sum over all configurations; InvalidRequest for too many."""
+    """Sum over all configurations, refused if they are too many."""
     rows = configurations.enumeration(parameters.D, parameters.set_law)
     number, most = len(rows.probability), configurations.MAX_DEGREES
     if number * parameters.p > most:
@@ -224,10 +214,7 @@ def _spectral(parameters: Parameters, tolerance: float) -> SpectralSum:
 
 
 def _cheapest(parameters: Parameters, tolerance: float, state: FloatArray) -> Expectation:
-    """Sum over all configurations if cheaper, else the spectral expectation.
-
-    If the spectral expectation fails at the start, the sum is used if it is possible.
-    """
+    """Sum over all configurations if cheaper or alone possible, else the spectral expectation."""
     costs = predicted_seconds(parameters)
     name, other = sorted(costs, key=costs.__getitem__)
     result: Expectation | None = None
@@ -257,7 +244,7 @@ def predicted_seconds(parameters: Parameters) -> dict[str, float]:
 
 
 def _spectral_seconds(parameters: Parameters) -> float:
-    """Seconds of one spectral gradient, from the number of sums within 3 standard deviations."""
+    """Seconds of one spectral gradient, from the number of sums z within 3 standard deviations."""
     widest = 2.0 * (parameters.D - parameters.C)
     columns = min(6.0 * sqrt(0.5 * widest * parameters.q), widest) + 1.0
     kinds = (parameters.C + 1) * (parameters.C + 2) // 2

@@ -21,10 +21,7 @@ REMARKS = {
 
 
 def what_decides(parameters: Parameters) -> str:
-    """Sentence on whether some state classifies every sample, for a criterion below 1.
-
-    `parameters`: with mixed random sets.
-    """
+    """Sentence whether a state can classify every sample, for mixed sets, a criterion below 1."""
     number = criterion(parameters.set_law, parameters.L, parameters.p)
     return (
         f"(L-1)(1-1/C)^p = {number:.3f} < 1: in this toy law, without random sets of one sign, "

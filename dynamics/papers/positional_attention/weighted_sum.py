@@ -1,12 +1,11 @@
-"""Expectation as a weighted sum over configurations: all, or sampled ones.
+"""Expectation as a weighted sum over configurations: all of them, or sampled ones.
 
 The loss of one configuration is `reduced` of the model file `dynamics.models.positional_attention`.
-The sum over all configurations is a reduced program (`dynamics.models.engine.reduced_risk`);
-sampled ones stay JAX arrays, since building a program for each draw takes longer than its run.
-
-A sampled sum is unbiased, with standard errors estimated from the sample. Rare configurations are
-missing: late in training the gradient comes from configurations of probability below 1e-7, absent
-from a sample of usual size and from its standard error.
+All configurations are compiled to a reduced program (`dynamics.models.engine.reduced_risk`);
+sampled ones stay JAX arrays, since building a program for each draw takes longer than its run. A
+sampled sum is unbiased, with standard errors estimated from the sample. Late in training the
+gradient comes from configurations of probability below 1e-7, which are missing in a sample of usual
+size and in its standard error.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
     from dynamics.papers.positional_attention.parameters import Parameters
 
 TAIL = 5
-"""Draws in each outermost stratum, so that the error includes whether a rare sum occurs."""
+"""Number of draws in each outermost stratum: the error includes whether a rare sum occurs."""
 SCALARS = ("alpha", "gamma", "rho")
 COLUMNS: Columns = (
     *(("state", k) for k in range(len(SCALARS))),
@@ -53,14 +52,14 @@ COLUMNS: Columns = (
     ("observable_rate", "G"),
     ("observable", "association_margin"),
 )
-"""Order parameters, in the order of `ORDER_PARAMETERS`."""
+"""Column of each order parameter, in the order of `ORDER_PARAMETERS`."""
 assert len(COLUMNS) == len(ORDER_PARAMETERS)
 BATCH = 1 << 13
-"""Configurations whose terms are computed at a time."""
+"""Number of configurations whose terms are computed at a time."""
 ROUNDINGS = 8
-"""Approximate number of roundings of a share, besides one for each degree."""
+"""Approximate number of roundings of an attention share, in addition to one for each degree."""
 PLACES = 4
-"""Leading binary digits kept of a number of samples; padded sizes share compiled code."""
+"""Leading binary digits kept of a padded sample size, so that sizes share compiled code."""
 
 
 def _start(
@@ -72,7 +71,7 @@ def _start(
 def _observables(
     scalars: Any, xp: Any, D: int, C: int, beta: float, scale: float
 ) -> dict[str, Any]:
-    """Observables of the file, and the margin of patch association."""
+    """Observables of the model file, and the margin of patch association."""
     margin = xp.minimum(beta, scalars["gamma"]) - scalars["rho"]
     return {
         **file.reduced_observables(scalars, xp, D, C, beta, scale),
@@ -82,7 +81,7 @@ def _observables(
 
 @cache
 def _model() -> Model:
-    """Model with the scalars as entries and configurations as samples."""
+    """Model of the model file, with the scalars as entries and configurations as samples."""
     return Model(
         start=_start, law=lambda: (), loss=file.reduced, path=Path(file.__file__),
         observables=_observables, observe=file.reduced_observe,
@@ -90,11 +89,7 @@ def _model() -> Model:
 
 
 class WeightedSum(Expectation):
-    """Base of the sums over configurations.
-
-    `parameters`: Parameters; `rows`: weighted configurations; `settings`: settings of the
-    configurations.
-    """
+    """Base of the sums over weighted configurations, identified by `settings`."""
 
     def __init__(
         self, parameters: Parameters, rows: Configurations, settings: Mapping[str, Any]
@@ -116,7 +111,7 @@ class WeightedSum(Expectation):
 
     @property
     def embedding(self) -> Embedding:
-        """Embedding of three entries, each a representative of its class."""
+        """Embedding of three entries of the model file, one representative for each scalar."""
         three = np.arange(3), np.ones(3), np.zeros(3)
         return class_embedding(EntryClasses(*three, declared=self._entries))
 
@@ -127,7 +122,7 @@ class WeightedSum(Expectation):
         return data
 
     def contributions(self, state: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Parts of gradient (per entry) and risk by configuration, gross, rounding; (4, n) each."""
+        """Parts of gradient (of one entry) and risk, their gross, their rounding; (4, n) each."""
         samples = self.configurations.counts
         many = _padded(len(samples))
         whole = np.concatenate([samples, np.repeat(samples[-1:], many - len(samples), axis=0)])
@@ -139,7 +134,7 @@ class WeightedSum(Expectation):
 
 
 class Exact(WeightedSum):
-    """Sum over all configurations, as a reduced program."""
+    """Sum over all configurations, compiled as a reduced program."""
 
     def __init__(
         self, parameters: Parameters, rows: Configurations, settings: Mapping[str, Any]
@@ -151,7 +146,6 @@ class Exact(WeightedSum):
         self.data = self._compiled.data
 
     def _rows(self, states: FloatArray) -> dict[str, FloatArray]:
-        """Risk and observables of states."""
         rows = self._compiled.rows(states)
         return dict(zip(self._compiled.names, np.ascontiguousarray(rows.T), strict=True))
 
@@ -166,7 +160,7 @@ class Exact(WeightedSum):
         return slopes, {name: rows[name] for name in ("risk", "error")}
 
     def error_estimate(self, state: FloatArray) -> dict[str, FloatArray]:
-        """Value, gross and estimated rounding error."""
+        """Gradient and risk, their gross and their estimated rounding error."""
         _, gross, rounded = (
             part @ self.configurations.probability for part in self.contributions(state)
         )
@@ -175,11 +169,7 @@ class Exact(WeightedSum):
 
 
 class Sampled(WeightedSum):
-    """Mean over sampled configurations, with its standard error.
-
-    `parameters`, `rows`, `settings`: see `WeightedSum`; `samples`: number of draws behind the
-    configurations.
-    """
+    """Mean over the configurations of a number of draws, with its standard error."""
 
     def __init__(
         self,
@@ -197,11 +187,11 @@ class Sampled(WeightedSum):
         self._functions = functions_of(self.traced, True, COLUMNS, len(SCALARS))
 
     def gradient(self, state: FloatArray) -> FloatArray:
-        """Per-entry gradient at a state, shape (3,)."""
+        """Gradient of one entry for each scalar at a state, shape (3,)."""
         return np.asarray(evaluated(self._functions.compiled_slope, state, self._payload))
 
     def order_parameters(self, state: FloatArray, slope: FloatArray, count: int) -> FloatArray:
-        """Order parameters at a state with its gradient, shape (count,)."""
+        """Order parameters at a state, given its gradient, shape (count,)."""
         return np.asarray(evaluated(self._functions.compiled_row, state, slope, self._payload))
 
     def hessian(self, state: FloatArray) -> FloatArray:
@@ -216,29 +206,28 @@ class Sampled(WeightedSum):
         return loop.advance(state, updates, (first, last), buffers, self._payload)
 
     def value(self, state: FloatArray) -> float:
-        """Risk at a state."""
+        """Estimated risk at a state."""
         return float(self._observed(state[None, :])["risk"][0])
 
     def _observed(self, states: FloatArray) -> dict[str, FloatArray]:
-        """Risk and error of states."""
         found = self._functions.observed(states, self._payload)
         return {"risk": found["risk"], "error": found["observables"]["error"]}
 
     def observe(self, states: FloatArray) -> tuple[FloatArray, dict[str, FloatArray]]:
-        """Gradients at states; risk, population error, largest standard error over gross."""
+        """Gradients at states, with risk, population error, largest standard error over gross."""
         slopes = np.array([self.gradient(state) for state in states]).reshape(states.shape)
         known = [self.error_estimate(state) for state in states]
         ratios = [relative_error(each["standard_error"], each["gross"]) for each in known]
         return slopes, {**self._observed(states), "standard_error": np.array(ratios)}
 
     def error_estimate(self, state: FloatArray) -> dict[str, FloatArray]:
-        """Value, gross and standard error."""
+        """Gradient and risk, their gross and their standard error."""
         weight, (each, sizes, _) = self.configurations.probability, self.contributions(state)
         spread = self._standard_error(each)
         return {"value": each @ weight, "gross": sizes @ weight, "standard_error": spread}
 
     def _standard_error(self, terms: FloatArray) -> FloatArray:
-        """Standard error from the variance within strata: values of the sum Z, tails merged."""
+        """Standard error from the variance within strata of the sum z, merged in the tails."""
         totals = (self.configurations.counts @ np.array([1.0, -1.0])).sum(axis=1)
         strata = (totals - totals.min()).astype(np.int64)
         weight, samples = self.configurations.probability, float(self.samples)
@@ -267,9 +256,9 @@ def _padded(many: int) -> int:
 def _terms(D: int, C: int, p: int) -> Any:
     r"""Compiled parts of gradient and risk, their gross and their rounding.
 
-    With relative errors :math:`\epsilon` of the terms of the shares, F has an error
-    :math:`\delta`, and :math:`\varsigma = 1 / (1 + e^F)` one of at most
-    :math:`\varsigma (1 - \varsigma)(e^\delta - 1)`, which is large where large terms cancel.
+    With relative errors :math:`\epsilon` of the attention shares, F has an error :math:`\delta`,
+    and :math:`\varsigma = 1 / (1 + e^F)` one of at most :math:`\varsigma (1 - \varsigma)(e^\delta -
+    1)`, which is large where large terms cancel.
     """
     xp, unit = namespace(), (ROUNDINGS + p) * float(np.finfo(float).eps)
 
@@ -282,12 +271,13 @@ def _terms(D: int, C: int, p: int) -> Any:
         margin, delta = h.sum(), unit * abs(h).sum()
         weight, loss = jax.nn.sigmoid(-margin), jax.nn.softplus(-margin)[None]
         shares = abs(slopes.sum(axis=0)).sum(axis=0)
-        # e^delta times a small sigma, as one exponential.
+        # e^delta times a small sigma, computed as one exponential to avoid overflow.
         large = xp.exp(xp.minimum(delta - abs(margin), 0.0))
         little, small = xp.expm1(xp.minimum(delta, 1.0)), delta < 1.0
         off = xp.where(small, weight * jax.nn.sigmoid(margin) * little, large)
         sizes = abs(slopes).sum(axis=(0, 1))
-        # A derivative of the softmax is a difference of its entries; those enter F through alpha.
+        # A derivative of the softmax is a difference of its entries, and they enter F multiplied by
+        # alpha.
         by_entries = reals["scale"] * abs(state[0]) * sizes[0]
         sizes = weight * (sizes + jax.numpy.array([0.0, 1.0, 1.0]) * by_entries)
         changed = off * abs(slopes.sum(axis=(0, 1))) + unit * sizes

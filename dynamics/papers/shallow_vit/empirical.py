@@ -1,4 +1,4 @@
-"""Empirical problem: N samples of noisy tokens, every entry of W_O, W_V, W_K, W_Q free."""
+"""Empirical problem of N samples of noisy tokens, every entry of W_O, W_V, W_K, W_Q free."""
 
 from __future__ import annotations
 
@@ -33,15 +33,14 @@ def _sparsifier(value: object) -> str | None:
 class TokenTraining(Training):
     """Options of training for the empirical problem, and of its tokens.
 
-    `start`: another seed, for the weights alone; or ``"symmetric"``, see `ReducedPopulation`;
-    `sparsify`: order in which tokens of training and test samples are removed (Remark 2).
-    ``"random"``: random. ``"irrelevant"``: tokens of other patterns first, then of the confusion
-    pattern, then of the label's pattern, in random order each. ``"noisiest"``: tokens farthest from
-    their pattern first. The remaining tokens keep their order; `removed`: share of the L tokens of
-    every sample that are removed; `noisy_share`: share of the tokens of every sample, at random
-    positions, with noise ``noisy_std``; both shares are rounded to whole tokens, halves up;
-    `noisy_std`: standard deviation per coordinate of this noise; `test_samples`: number of fresh
-    samples for test loss and test error.
+    `start`: another seed, for the weights alone, or ``"symmetric"``, see `ReducedPopulation`;
+    `sparsify`: order in which tokens of training and test samples are removed (Remark 2):
+    ``"random"``; ``"irrelevant"``, first tokens of other patterns, then of the confusion pattern,
+    then of the label's pattern, in random order each; ``"noisiest"``, first tokens farthest from
+    their pattern; `removed`: share of the L tokens of every sample that is removed; `noisy_share`:
+    share of the tokens of every sample, at random positions, whose noise has standard deviation
+    `noisy_std` per coordinate; `test_samples`: number of fresh samples for test loss and test
+    error. Both shares are rounded to whole tokens, halves up.
     """
 
     start: Annotated[int | str | None, BeforeValidator(checked_start)] = None
@@ -55,15 +54,14 @@ class TokenTraining(Training):
 class FullEmpirical(FullProblem):
     """W_O, W_V, W_K and W_Q trained, every entry, on N samples of noisy tokens.
 
-    A token is mu_pattern plus Gaussian noise in every coordinate, with standard deviation c_0, or
-    ``noisy_std`` for noisy tokens. Every sample loses the same number of tokens, in training and in
-    test, so all sequences have one length.
+    A token is the vector mu of its pattern plus Gaussian noise in every coordinate, with standard
+    deviation c_0, or ``noisy_std`` for noisy tokens. Every sample, in training and in test, loses
+    the same number of tokens, so all sequences have one length.
 
-    `parameters`: Parameters; `samples`: N; `seed`: seed of the start, the samples, the test samples
-    and the mini-batches; see `sampling.streams`; `**training`: see `TokenTraining`: ``start``,
-    ``batch``, ``dtype``, ``sparsify``, ``removed``, ``noisy_share``, ``noisy_std``,
-    ``test_samples``. Raises InvalidRequest for an invalid number of samples or option, or if every
-    token is removed.
+    `samples`: number N; `seed`: seed of the start, the samples, the test samples and the
+    mini-batches, see `sampling.streams`; `**training`: options of `TokenTraining`, ``batch`` and
+    ``dtype``. Raises InvalidRequest for an invalid number of samples or option, or if every token
+    is removed.
     """
 
     view = "full empirical"
@@ -106,10 +104,9 @@ class FullEmpirical(FullProblem):
 
 
 def remaining_length(parameters: Parameters, sparsify: str | None, removed: float) -> int:
-    """Number L' of tokens of a sample that remain.
+    """Number L' of tokens of a sample that remain after removal of a share.
 
-    `removed`: see `TokenTraining`. Raises InvalidRequest if no token remains, or if tokens are
-    removed without a sparsifier.
+    Raises InvalidRequest for L' = 0, or if tokens are removed without a sparsifier.
     """
     length = parameters.L
     gone = rounded(removed, length)
@@ -133,8 +130,8 @@ def remaining_tokens(
 ) -> IntArray:
     """Positions of the remaining tokens, ascending, shape (N, L').
 
-    `remaining`: L'; `kinds`, shape (N, L); `distance`, shape (N, L): distance of each token from
-    its pattern; `generator`: breaks ties.
+    `remaining`: number L'; `kinds`, shape (N, L): 0 label's pattern, 1 confusion pattern, 2 other;
+    `distance`, shape (N, L): distance of each token from its pattern; `generator`: breaks ties.
     """
     chance = generator.random(kinds.shape)
     first = {None: chance, "random": chance, "irrelevant": chance - kinds, "noisiest": -distance}
@@ -149,11 +146,11 @@ def noisy_tokens(
     counts: Generator,
     tokens: Generator,
 ) -> Tokens:
-    """Noisy tokens of samples of the data law, some of them removed.
+    """Noisy tokens of N samples of the data law, some of them removed.
 
-    `samples`: N; `training`: options for noisy and removed tokens; `counts`, `tokens`: random
-    numbers of the counts, and of the tokens: positions, noise, noisy tokens and removed tokens have
-    separate streams, so a change of one leaves the others equal.
+    `training`: options for noisy and removed tokens; `counts`, `tokens`: random numbers of the
+    counts, and of the tokens; positions, noise, noisy tokens and removed tokens have separate
+    streams, so that a change of one leaves the others equal.
     """
     left = remaining_length(parameters, training.sparsify, training.removed)
     data = sampling.count_vectors(parameters, samples, counts)

@@ -15,9 +15,9 @@ WORDS = {
     "loss": ("hinge", "linear"),
     "frozen": ("none", "attention", "values"),
 }
-"""Allowed words of parameters."""
+"""Parameter -> allowed words."""
 ROUNDING = 1e-9
-"""Largest excess over 1 of a sum of decimal shares."""
+"""Largest excess over 1 of the sum alpha_star + alpha_confusion that counts as rounding."""
 
 
 @refusing
@@ -55,11 +55,6 @@ class Parameters:
         Untrained weights: ``"none"``, ``"attention"`` (W_K, W_Q) or ``"values"`` (W_V).
     d : int
         Dimension of tokens, keys and values, at least M; default the larger of 10 and M.
-
-    Raises
-    ------
-    InvalidRequest
-        In one line with the parameter, its value, the allowed ones, the nearest valid one.
     """
 
     M: whole(3) = 5  # type: ignore[valid-type]
@@ -108,7 +103,7 @@ class Parameters:
 
     @property
     def shares(self) -> Shares:
-        """Parameters of the law of the counts."""
+        """Law of the numbers of tokens of each pattern."""
         return Shares(self.M, self.L, self.alpha_star, self.alpha_confusion)
 
     @property

@@ -1,16 +1,13 @@
 r"""Training of the shallow Vision Transformer, on patterns and on tokens.
 
-The loss is that of the model file `dynamics.models.shallow_vit`, with tokens instead of patterns if
-every weight is trained:
-
 .. math:: \hat R = \sum_n p_n \max(\gamma - y^n F(X^n), 0).
 
-The gradient is that of :math:`\hat R`; the reported risk is :math:`\hat R / \gamma`. The full
-problems use no reduction. The noise-free one shares start, samples and observables with
-`ReducedPopulation`, so their agreement is evidence for the reduction. States are compared by W_O
-and by the products of W_V, W_K, W_Q with the patterns.
-
-Order parameters use all training samples, also with mini-batches.
+The loss is that of the model file `dynamics.models.shallow_vit`, with tokens instead of patterns if
+every weight is trained; the reported risk is :math:`\hat R / \gamma`, the gradient that of
+:math:`\hat R`. The full problems use no reduction; the noise-free one shares start, samples and
+observables with `ReducedPopulation`, so their agreement in W_O and in the products of W_V, W_K, W_Q
+with the patterns is evidence for the reduction. Order parameters use all training samples, also
+with mini-batches.
 """
 
 from __future__ import annotations
@@ -50,11 +47,11 @@ from theory.papers.shallow_vit.notation import EVENTS, ORDER_PARAMETERS, RATES
 
 GROUPS = ("W_O", "W_V", "W_K", "W_Q")
 TEST_SAMPLES = 1000
-"""Number of drawn test samples; the test set of noise-free ``data="fixed"`` is the law."""
+"""Number of drawn test samples; without noise, ``data="fixed"`` is tested on its whole law."""
 OBSERVED = ("loss_over_margin", *ORDER_PARAMETERS[1:])
 """Names of the order parameters in the model file."""
 PLACES = 2
-"""Leading binary digits kept of a number of vectors; padded sizes share compiled code."""
+"""Leading binary digits kept of a padded number of count vectors, to share compiled code."""
 ONE_BY_ONE = 64
 """Number of samples whose attention is computed at a time."""
 
@@ -66,7 +63,7 @@ def _model() -> Model:
 
 @cache
 def _masses(program: Program) -> Any:
-    """Compiled function (state, payload) -> attention to relevant and confusion keys, (S, n, 2)."""
+    """Compiled (state, payload) -> attention to all relevant and all confusion keys, (S, n, 2)."""
 
     def masses(flat: Any, payload: Any) -> Any:
         data, _ = payload
@@ -83,10 +80,10 @@ def _masses(program: Program) -> Any:
 
 
 class VitProblem(TracedProblem):
-    """Base of the problems of the system.
+    """Base of the problems of the shallow Vision Transformer.
 
-    `parameters`: Parameters; `start`: initial weights; `training`, `test`: training and test
-    samples; `minibatches`: samples of each step.
+    `start`: initial weights; `training`, `test`: training and test samples; `minibatches`: samples
+    of each step.
     """
 
     system = "shallow_vit"
@@ -121,7 +118,7 @@ class VitProblem(TracedProblem):
     @staticmethod
     @abstractmethod
     def _layout(parameters: Parameters) -> Layout:
-        """Layout of W_O and the other weights, on patterns or on tokens."""
+        """Layout of a state, which holds W_O and the other weights, on patterns or on tokens."""
 
     def _data(self, tokens: Tokens) -> Data:
         """Samples as data of the loss, padded so that few sizes are compiled."""
@@ -137,7 +134,7 @@ class VitProblem(TracedProblem):
 
     @cached_property
     def reader(self) -> Reader:
-        """Reader of the observables of a state on the patterns."""
+        """Reader of the observables of a state, given on the patterns."""
         tokens, many = self.tokens, np.arange(self.parameters.M)
         at = tokens.patterns[:, :, None] == many
         counts = (tokens.times[:, :, None] * at).sum(axis=1).astype(np.int64)
@@ -150,13 +147,13 @@ class VitProblem(TracedProblem):
         return self.layout.flatten(self.start.weights)
 
     def parts(self, states: FloatArray) -> tuple[FloatArray, ...]:
-        """W_O, and products V, K, Q of the other weights with the patterns, of states (..., n)."""
+        """W_O and the products V, K, Q of W_V, W_K, W_Q with the patterns, of states (..., n)."""
         hidden, *others = (self.layout.part(states, name) for name in self.layout.names)
         return hidden, *(part[..., : self.parameters.M] for part in others)
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """Settings, and hashes of the loss and the random numbers, to check a resumed run."""
+        """Settings, and hashes of the loss and the random numbers, compared when a run resumes."""
         arrays = [*jax.tree.leaves(self.payload[0]), self.initial_state]
         if self.minibatches is not None:
             arrays.append(np.array([self.minibatches.seed]))
@@ -164,14 +161,11 @@ class VitProblem(TracedProblem):
         return {**self.settings, "code": code, "random_numbers": fingerprint(arrays)}
 
     def risk(self, state: ArrayLike) -> float:
-        """Risk over the margin at a state."""
+        """Risk divided by the margin gamma at a state."""
         return float(self.order_parameters(state)[0])
 
     def order_parameters(self, state: ArrayLike, gradient: FloatArray | None = None) -> FloatArray:
-        """Risk over the margin, active, error, relevant, over all training samples.
-
-        `state`, shape (n,); `gradient`: ignored, since no order parameter is a rate.
-        """
+        """Risk over margin, active, error, relevant at a state, over all training samples."""
         flat = self.layout.flatten(state)
         return super().order_parameters(flat, np.zeros_like(flat))
 
@@ -182,12 +176,12 @@ class VitProblem(TracedProblem):
     def observables(self, state: ArrayLike) -> dict[str, float]:
         """Order parameters, errors on fresh samples, attention, scores, neurons at a state.
 
-        Attention is on the training samples, gates and scores are on the patterns; with noise,
-        ``odds`` is the deviation from the identity that is exact without noise. Some may overflow
-        at the last finite state of a diverged run.
+        Attention is averaged over the training samples, gates and scores are those of the patterns;
+        with noise, ``odds`` is the deviation from an identity that is exact without noise. At the
+        last finite state of a diverged run, observables may overflow.
         """
         flat = self.layout.flatten(state)
-        function = self._functions.compiled_observables  # one state a call: equal rounding
+        function = self._functions.compiled_observables  # rounding depends on batch size
         fresh = self.evaluated(function, flat[None], payload=self._test)["observables"]
         masses = self.evaluated(self._masses, flat)[: len(self.tokens.labels)]
         order = dict(zip(self.order_names, self.order_parameters(flat), strict=True))
@@ -199,15 +193,14 @@ class VitProblem(TracedProblem):
 
 
 class NoiseFree(VitProblem):
-    """Base of the problems on tokens without noise; equal samples are merged with their weights.
+    """Base of the problems on tokens without noise; equal samples are merged to one with a weight.
 
-    `parameters`: Parameters; `expectation`: ``"exact"``: the law; ``"sampled"``: N samples;
-    ``"auto"``: sampled if ``samples`` is given, else exact; `samples`: N; `seed`: seed of all
-    random numbers; `start`: another seed for the weights alone; or ``"symmetric"``: the start of
-    the seed, completed to a set of neurons invariant under the symmetries of the law
-    (`starts.symmetric_start`); `batch`: number of samples of a mini-batch. Every epoch uses each
-    sample once, in new batches; N or more is full batch. Raises InvalidRequest for an invalid
-    option.
+    `expectation`: ``"exact"`` for the law, ``"sampled"`` for N samples, ``"auto"`` for sampled if
+    `samples` is given; `samples`: number N; `seed`: seed of all random numbers; `start`: another
+    seed for the weights alone, or ``"symmetric"`` for neurons of the seed completed to a set
+    invariant under the symmetries of the law (`starts.symmetric_start`); `batch`: number of samples
+    of a mini-batch, N or more for full batch; every epoch uses each sample once, in new batches.
+    Raises InvalidRequest for an invalid option.
     """
 
     def __init__(
@@ -247,12 +240,12 @@ class NoiseFree(VitProblem):
         """Count vectors as tokens for the weights of the problem."""
 
     def _batches(self, first: int, last: int) -> NDArray[np.int64] | None:
-        """Vectors of the samples of each step, padded with -1."""
+        """Indices of the count vectors in the batch of each step, padded with -1."""
         rows = super()._batches(first, last)
         return rows if rows is None else np.where(rows < 0, -1, self.vectors.member[rows])
 
     def weights_of(self, step: int | None) -> FloatArray:
-        """Weights of the vectors in a step, shape (S,); over all samples for None."""
+        """Weights of the count vectors in a step, shape (S,); over all samples for None."""
         if step is None or self.minibatches is None:
             return self.vectors.weights
         (members,) = self.minibatches.members(step, step + 1)
@@ -264,8 +257,8 @@ class ReducedPopulation(NoiseFree):
     """Gradient descent on patterns: exact for tokens without noise.
 
     The state is W_O (m, d) and the products V = W_V mu, K = W_K mu, Q = W_Q mu of the other weights
-    with the patterns, each (d, M). Weights orthogonal to the patterns never move. Parameters are
-    those of `NoiseFree`.
+    with the patterns mu, each (d, M). Components of weights orthogonal to the patterns never move.
+    The arguments are those of `NoiseFree`.
     """
 
     view = "reduced population"
@@ -281,7 +274,7 @@ class ReducedPopulation(NoiseFree):
 
     @property
     def initial_state(self) -> FloatArray:
-        """Weights of the start, on the patterns."""
+        """Weights of the start on the patterns, flat."""
         return self.layout.flatten(self.start.on_patterns(self.parameters.M))
 
 
@@ -294,15 +287,14 @@ class FullProblem(VitProblem):
         return Layout(GROUPS, ((parameters.m, parameters.d), square, square, square), GROUPS)
 
     def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
-        """Products of the weights with the patterns, shape (records, ...), by reduced part."""
+        """Name of a reduced part -> product of weights and patterns, shape (records, ...)."""
         return dict(zip(PARTS, self.parts(states), strict=True))
 
 
 class FullPopulation(FullProblem, NoiseFree):
-    """Every weight trained, on tokens without noise, one sample for each distinct vector.
+    """Every weight trained, on tokens without noise, one sample for each distinct count vector.
 
-    Parameters are those of `NoiseFree`; equal ones give the start and the samples of
-    `ReducedPopulation`.
+    Equal arguments give the start and the samples of `ReducedPopulation`.
     """
 
     view = "full population"
@@ -313,7 +305,7 @@ class FullPopulation(FullProblem, NoiseFree):
 
 
 def checked_start(value: object) -> int | str | None:
-    """A seed of the weights alone, ``"symmetric"``, or None; InvalidRequest for other values."""
+    """Checked start: a seed of the weights alone, ``"symmetric"``, or None."""
     if value is None or value == SYMMETRIC:
         return None if value is None else SYMMETRIC
     if isinstance(value, str):

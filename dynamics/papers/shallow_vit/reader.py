@@ -1,12 +1,11 @@
 """Observables common to all problems of this system, from V, K, Q on the patterns.
 
-The scores B = K^T Q and the responses H = W_O V determine noise-free samples. Gates and lucky
-neurons are those of the two samples of the ``fixed`` law, for any training samples: ``lucky_W``
-counts the neurons with a > 0 that are open to query 1 of the positive sample, ``lucky_U`` those
-with a < 0 open to query 2 of the negative one, ``lucky_angle`` those within an angle sigma of p_1
-(Definition 2). With output weights per position, ``lucky_W`` and ``lucky_U`` are NaN. Attention to
-relevant tokens and ``odds`` are not functions of the scores; they come from the attention that
-training computes on its samples.
+Gates and lucky neurons are those of the two samples of the ``fixed`` law, for any training samples.
+``lucky_W`` counts the neurons with a > 0 whose gate is open at query 1 of the positive sample,
+``lucky_U`` those with a < 0 and an open gate at query 2 of the negative sample, ``lucky_angle``
+those within an angle sigma of p_1 (Definition 2). With output weights per position, ``lucky_W`` and
+``lucky_U`` are NaN. Attention to relevant tokens and ``odds`` come from the attention that training
+computes on its samples.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ class Reader:
 
     `a`, shape (m,) or (m, L): output weights; `p`, shape (d, M): the orthonormal p_j, near V at the
     start; `counts`, shape (S, M): tokens of every pattern in the training samples; `labels`,
-    `weights`, shape (S,).
+    `weights`, shape (S,): labels and weights of the training samples.
     """
 
     parameters: Parameters
@@ -50,10 +49,7 @@ class Reader:
 
     @np.errstate(all="ignore")
     def read(self, parts: tuple[FloatArray, ...]) -> dict[str, float]:
-        """Scores and neurons at a state; NaN after divergence.
-
-        `parts`: arrays of shapes (m, d), (d, M), (d, M), (d, M).
-        """
+        """Scores and neurons at a state, given W_O, V, K, Q as `parts`, or NaN after divergence."""
         hidden, values, keys, queries = parts
         scores = keys.T @ queries
         pair_classes, names = pairs(self.parameters.M)
@@ -98,7 +94,7 @@ class Reader:
 
     @cached_property
     def ratio(self) -> float:
-        """Ratio n_* / n_#; NaN without confusion tokens, or for varying numbers."""
+        """Ratio n_* / n_# of relevant to confusion tokens, or NaN if n_# is 0 or both vary."""
         positive = (self.labels > 0)[:, None]
         pairs = np.where(positive, self.counts[:, :2], self.counts[:, 1::-1])
         star, confusion = pairs[0]
@@ -111,12 +107,11 @@ class Reader:
         """Largest relative error of the odds identity, over query patterns.
 
         Without noise, the mean log odds of relevant against confusion keys over the queries of a
-        pattern in the positive samples, plus the same in the negative samples, is 2 log(n_* / n_#).
-        NaN if `ratio` is NaN, or with one label alone.
+        pattern in the positive samples, plus the same mean in the negative samples, is 2 log(n_* /
+        n_#). The result is NaN if `ratio` is NaN, or if one label is missing.
 
-        `masses`, shape (S, n, 2): attention of every query to all relevant and to all confusion
-        keys of its sample; `patterns`, shape (S, n): patterns of the queries, from 0; `weights`,
-        shape (S, n): weights of the queries in a mean.
+        `masses`, shape (S, n, 2): see `attended`; `patterns`, `weights`, shape (S, n): patterns of
+        the queries, from 0, and weights of the queries in a mean.
         """
         if np.isnan(self.ratio):
             return float("nan")

@@ -1,16 +1,15 @@
 r"""Recursions compared with a run on patterns: inner products, and the symmetric collapse.
 
-*Inner products*: :math:`H = W_O V`, :math:`B = K^\top Q`, :math:`G_V = V^\top V`,
-:math:`G_K = K^\top K`, :math:`G_Q = Q^\top Q` and :math:`J = W_O W_O^\top` close on themselves,
-with terms in :math:`\eta^2`: they follow a recursion of gradient descent that is not a gradient
-step. The step is derived by `theory.papers.shallow_vit.recursion.gram`. Attention enters through
-three M x M matrices, independent of d.
+*Inner products*: :math:`H = W_O V`, :math:`B = K^\top Q`, :math:`G_V = V^\top V`, :math:`G_K =
+K^\top K`, :math:`G_Q = Q^\top Q` and :math:`J = W_O W_O^\top` follow a closed recursion of gradient
+descent, with terms in :math:`\eta^2`, derived by `theory.papers.shallow_vit.recursion.gram`.
+Attention enters it through three M x M matrices, independent of d.
 
 *Symmetric collapse*: if the symmetries of `theory.papers.shallow_vit.symmetry` hold at the start
 (sigma = delta = 0, W_K = W_Q, equal non-discriminative counts, neurons in whole orbits:
-``start="symmetric"``), B has six distinct entries and :math:`G_K`, :math:`G_Q` five each, for ever.
-Their step is derived by `theory.papers.shallow_vit.recursion.collapse`, in the class means t of T;
-W_O and V are advanced neuron by neuron.
+``start="symmetric"``), B keeps six distinct entries and :math:`G_K`, :math:`G_Q` five each. The
+step of these 16 scalars is derived by `theory.papers.shallow_vit.recursion.collapse`, in the class
+means t of T, while W_O and V are advanced neuron by neuron.
 """
 
 from __future__ import annotations
@@ -54,12 +53,12 @@ class RecursionCheck(NamedTuple):
 
     @property
     def largest(self) -> FloatArray:
-        """Largest deviation at every step."""
+        """Largest deviation over all names, at every step."""
         return np.asarray(np.max([*self.deviations.values()], axis=0))
 
     @property
     def deviation(self) -> float:
-        """Largest deviation of all."""
+        """Largest deviation over all names and steps."""
         return float(self.largest.max())
 
 
@@ -82,11 +81,11 @@ def _parts_of(problem: ReducedPopulation, state: FloatArray) -> tuple[FloatArray
 
 
 def gram(problem: ReducedPopulation, eta: float, steps: int) -> RecursionCheck:
-    """Advance the six matrices and the problem from its start, and compare them.
+    """Advance the six matrices of inner products and the problem from its start, and compare them.
 
-    `problem`: with all weights trained, or with attention frozen; `eta`: learning rate of all
-    weights. Raises InvalidRequest if the values are frozen: V then does not follow from inner
-    products.
+    `problem`: reduced problem with all weights trained, or with attention frozen; `eta`: learning
+    rate of all weights. Raises InvalidRequest if the values are frozen, as V then does not follow
+    from inner products.
     """
     if problem.parameters.frozen == "values":
         refuse(
@@ -118,7 +117,7 @@ def _stepping(
 
 @cache
 def _matrix_step() -> Callable[..., dict[str, FloatArray]]:
-    """One step of the six matrices, compiled from the derivation, for orthonormal patterns."""
+    """Compiled step of the six matrices of inner products, for orthonormal patterns."""
     import sympy
 
     from theory.papers.shallow_vit import recursion
@@ -141,7 +140,7 @@ def _matrix_step() -> Callable[..., dict[str, FloatArray]]:
 
 
 def objection(problem: ReducedPopulation) -> str:
-    """Reason for which the collapse does not hold, in one line; "" if it holds."""
+    """Reason why the symmetric collapse does not hold, in one line; "" if it holds."""
     vectors, start = problem.vectors, problem.start
     if not problem.autonomous:
         return "the symmetric collapse needs: all samples in every step; there are mini-batches"
@@ -152,10 +151,11 @@ def objection(problem: ReducedPopulation) -> str:
 
 
 def collapse(problem: ReducedPopulation, eta: float, steps: int) -> RecursionCheck:
-    """Advance the 16 scalars, W_O, V and the problem, and compare them.
+    """Advance the 16 scalars, W_O, V and the problem from its start, and compare them.
 
-    `eta`: learning rate of all weights. The deviation of a scalar is the largest one of the entries
-    of its class. Raises InvalidRequest with the first condition that does not hold.
+    `eta`: learning rate of all weights. The deviation of a scalar is the largest one among the
+    entries of its class. Raises InvalidRequest with the first condition of the collapse that does
+    not hold.
     """
     why = objection(problem)
     if why:
@@ -185,7 +185,7 @@ def collapse(problem: ReducedPopulation, eta: float, steps: int) -> RecursionChe
 def _read(
     parts: tuple[FloatArray, ...], patterns: int
 ) -> tuple[dict[str, float], dict[str, FloatArray]]:
-    """Scalars of W_O, V, K, Q as class means, and the entries of each class."""
+    """Scalars of W_O, V, K, Q as class means, and the entries of each class, by name."""
     matrices, entries = _inner_products(parts), {}
     for name in scalars(patterns):
         code, pair = name.rsplit("_", 1)
@@ -194,14 +194,14 @@ def _read(
 
 
 def _scores(result: Mapping[str, float], patterns: int) -> FloatArray:
-    """B from the scalars, shape (M, M)."""
+    """Matrix B from the 16 scalars, shape (M, M)."""
     classes, names = pairs(patterns)
     return np.asarray(np.array([result[f"B_{name}"] for name in names])[classes.labels])
 
 
 @cache
 def _pair_positions(patterns: int, pair: str, even: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns of a class of pairs; of unordered pairs if `even`."""
+    """Rows and columns of a class of pairs of patterns; each unordered pair once if `even`."""
     positions = pairs(patterns)[1][pair]
     if even and pair == "1k":
         positions = np.concatenate([positions, positions[:, ::-1]])
@@ -210,7 +210,7 @@ def _pair_positions(patterns: int, pair: str, even: bool) -> tuple[np.ndarray, n
 
 @cache
 def _scalar_step(patterns: int) -> Callable[..., dict[str, float]]:
-    """One step of the scalars, compiled from the derivation."""
+    """Compiled step of the 16 scalars."""
     import sympy
 
     from theory.papers.shallow_vit import recursion
@@ -238,9 +238,9 @@ def slopes_of(
 ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
     """Derivatives E (m, M) and T (M, M) of the loss by H and by B.
 
-    `responses`, shape (m, M): H; `scores`, shape (M, M): B; `step`: step whose batch is used, None
-    for all samples; `scale`: factor of the output weights and of the margin, for a convention other
-    than the problem's. T is 0 if attention is frozen.
+    `responses` is H, shape (m, M); `scores` is B, shape (M, M); `step`: step whose batch is used,
+    None for all samples; `scale`: factor of the output weights and of the margin, for a convention
+    other than the problem's. T is 0 if attention is frozen.
     """
     parameters, tokens = problem.parameters, problem.tokens
     a = scale * (problem.start.a if tokens.output is None else tokens.output)

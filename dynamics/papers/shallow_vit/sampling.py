@@ -4,18 +4,18 @@ The pattern of the label is 1 (index 0) for y = +1 and 2 for y = -1; the other o
 confusion pattern. A sample has counts c of the M patterns, of sum L (`Parameters`: ``data``):
 
 - ``fixed``: n_star, n_confusion, and the rest as even as possible, with more of the first patterns;
-- ``fixed_disc``: the rest multinomial, uniform over the M - 2 other patterns;
+- ``fixed_disc``: n_star, n_confusion, and the rest uniform over the M - 2 other patterns;
 - ``iid``: all counts multinomial; ties of patterns 1 and 2 are rejected, and the two are exchanged
   so that the pattern of the label has the majority.
 
-Labels alternate from +1: equally many + and -, or one more + for odd N. Token l of a sample is
-:math:`\mu_{\mathrm{pattern}(l)}` plus noise :math:`N(0, c_0^2)` in every coordinate.
+Labels alternate from +1. Token l of a sample is :math:`\mu_{\mathrm{pattern}(l)}` plus noise
+:math:`N(0, c_0^2)` in every coordinate.
 
 Without noise a sample is its counts and its label, so equal samples become one vector with a weight
-(`Vectors`). With output weights per position, the positions of the tokens matter too: every vector
-then has one order of its tokens, and equal samples are not merged.
+(`Vectors`). With output weights per position, every vector has one order of its tokens, and equal
+samples are not merged.
 
-Everything is drawn sample by sample: with one seed, a larger N extends the samples of a smaller N.
+Samples are drawn one by one, so a larger N extends the samples of a smaller N with the same seed.
 The `streams` of a seed are the same in every problem, so problems share start and data.
 """
 
@@ -46,17 +46,17 @@ IntArray = NDArray[np.int64]
 RELEVANT, CONFUSION, OTHER = range(3)
 EXPECTATIONS = ("exact", "sampled", "auto")
 MOST_NUMBERS = 2**29
-"""Most numbers in all samples: 4 GiB."""
+"""Largest count of numbers in all samples: 4 GiB."""
 MOST_VECTORS = 20_000
-"""Most count vectors of an enumerated law."""
+"""Largest number of count vectors of an enumerated law."""
 
 
 class Streams(NamedTuple):
     """Independent random streams of a seed.
 
-    `start`: weights; `training`, `tokens`: counts of the training samples; positions of their
-    tokens and noise; `test`, `test_tokens`: the same for the test samples; `order`: order of
-    mini-batches.
+    `start`: weights; `training`: counts of the training samples; `tokens`: positions and noise of
+    their tokens; `test`, `test_tokens`: counts, and positions and noise, of the test samples;
+    `order`: order of mini-batches.
     """
 
     start: Generator
@@ -69,21 +69,14 @@ class Streams(NamedTuple):
 
 @dataclass(frozen=True)
 class Samples:
-    """Counts and labels of samples.
-
-    `counts`, shape (N, M); `labels`, shape (N,): +1 or -1.
-    """
+    """Counts of the patterns, shape (N, M), and labels +1 or -1, shape (N,), of samples."""
 
     counts: IntArray
     labels: FloatArray
 
 
 def streams(seed: int | Generator, start: int | None = None) -> Streams:
-    """Random streams of a seed; with ``start``, the weights come from another seed.
-
-    `start`: seed of the weights alone, or None. Raises InvalidRequest for a seed that is not a
-    nonnegative integer.
-    """
+    """Random streams of a nonnegative seed; with `start`, the weights come from that other seed."""
     result = Streams(*random_stream(seed).spawn(6))
     if start is None:
         return result
@@ -91,27 +84,21 @@ def streams(seed: int | Generator, start: int | None = None) -> Streams:
 
 
 def even(parameters: Parameters) -> IntArray:
-    """Counts (relevant, confusion, others) of every sample of ``fixed``, shape (M,)."""
+    """Counts (relevant, confusion, others) of every sample of the law ``fixed``, shape (M,)."""
     shares = parameters.shares
     counts = [shares.n_star, shares.n_confusion, *data_law.even_rest(shares)]
     return np.array(counts, dtype=np.int64)
 
 
 def arranged(counts: IntArray, labels: FloatArray) -> IntArray:
-    """Counts of the patterns 1, 2, others, from counts (relevant, confusion, others).
-
-    `counts`, shape (N, M); `labels`, shape (N,): +1 or -1.
-    """
+    """Counts (N, M) of patterns 1, 2, others, from those of relevant, confusion, other tokens."""
     swapped = counts.copy()
     swapped[:, :2] = counts[:, 1::-1]
     return np.where(labels[:, None] > 0, counts, swapped)
 
 
 def count_vectors(parameters: Parameters, samples: int, generator: Generator) -> Samples:
-    """Draw samples of the data law.
-
-    `samples`: N.
-    """
+    """Draw N samples of the data law."""
     labels = np.where(np.arange(samples) % 2 == 0, 1.0, -1.0)
     counts = np.tile(even(parameters), (samples, 1))
     if parameters.data == "fixed_disc":
@@ -123,7 +110,7 @@ def count_vectors(parameters: Parameters, samples: int, generator: Generator) ->
 
 
 def _without_ties(parameters: Parameters, samples: int, generator: Generator) -> IntArray:
-    """First draws without a tie, the larger count of patterns 1 and 2 first, shape (N, M)."""
+    """Counts (N, M) drawn until patterns 1 and 2 differ, the larger of the two counts first."""
     chances, parts, many = data_law.chances(parameters.shares), [], 0
     while many < samples:
         counts = generator.multinomial(parameters.L, chances, size=samples)
@@ -135,10 +122,7 @@ def _without_ties(parameters: Parameters, samples: int, generator: Generator) ->
 
 
 def patterns(counts: IntArray, generator: Generator) -> IntArray:
-    """Pattern of every token, in a random order, shape (N, L).
-
-    `counts`, shape (N, M), all with sum L.
-    """
+    """Pattern of every token, in a random order, shape (N, L), from counts (N, M)."""
     many, length = counts.shape[0], int(counts[0].sum())
     ordered = np.repeat(np.tile(np.arange(counts.shape[1]), many), counts.ravel())
     order = np.argsort(generator.random((many, length)), axis=1, kind="stable")
@@ -146,20 +130,17 @@ def patterns(counts: IntArray, generator: Generator) -> IntArray:
 
 
 def kinds(sequences: IntArray, labels: FloatArray) -> IntArray:
-    """Kind of every token: 0 the pattern of the label, 1 the confusion pattern, 2 another.
-
-    `sequences`, shape (N, L): patterns, from 0; `labels`, shape (N,).
-    """
+    """Kind of every token: 0 the label's pattern, 1 the confusion pattern, 2 another."""
     relevant = np.where(labels > 0, 0, 1)[:, None]
     discriminative = np.where(sequences == relevant, RELEVANT, CONFUSION)
     return np.where(sequences < 2, discriminative, OTHER).astype(np.int64)
 
 
 def expectation_of(expectation: str, samples: int | None) -> str:
-    """Resolve the expectation to ``exact`` or ``sampled``.
+    """Name ``exact`` or ``sampled`` of the expectation, with ``auto`` resolved by the samples.
 
-    `expectation`: one of `EXPECTATIONS`; `samples`: N; None for the law itself. Raises
-    InvalidRequest for another name, or one that contradicts `samples`.
+    `samples`: number N, or None for the law. Raises InvalidRequest for another name, or one that
+    contradicts `samples`.
     """
     known_word("expectation", expectation, EXPECTATIONS)
     if expectation == "exact" and samples is not None:
@@ -174,9 +155,9 @@ class Tokens:
     """Samples as distinct tokens, the input of a network.
 
     `values`, shape (N, n, d): tokens, or None if they are the patterns; `patterns`, shape (N, n):
-    their patterns, from 0; `labels`, shape (N,): +1 or -1; `times`, shape (N, n): number of
-    occurrences of each token; `weights`, shape (N,): probabilities with sum 1; `output`, shape (N,
-    n, m): output weights, or None if equal in all samples.
+    pattern of each token, from 0; `labels`, shape (N,): +1 or -1; `times`, shape (N, n): number of
+    occurrences of each token; `weights`, shape (N,): probabilities of the samples, sum 1; `output`,
+    shape (N, n, m): output weights, or None if equal in all samples.
     """
 
     values: FloatArray | None
@@ -204,9 +185,9 @@ class Tokens:
 class Vectors:
     """Distinct count vectors with their probabilities, and the vector of every sample.
 
-    `counts`, shape (S, M); `labels`, shape (S,): +1 or -1; `weights`, shape (S,): probabilities
-    with sum 1; `member`, shape (N,): vector of every sample; empty for the law; `sequences`, shape
-    (S, L): pattern of every token, or None if positions do not matter.
+    `counts`, shape (S, M); `labels`, shape (S,): +1 or -1; `weights`, shape (S,): probabilities of
+    sum 1; `member`, shape (N,): index of the vector of every sample, empty for the law;
+    `sequences`, shape (S, L): pattern of every token, or None if positions do not matter.
     """
 
     counts: IntArray
@@ -216,10 +197,7 @@ class Vectors:
     sequences: IntArray | None
 
     def on_patterns(self, a: FloatArray) -> Tokens:
-        """Tokens with one entry for each pattern; output weights are means over its positions.
-
-        `a`, shape (m,) or (m, L).
-        """
+        """Tokens with one entry for each pattern; output weights are means over its positions."""
         many, output = np.arange(self.counts.shape[1]), None
         if self.sequences is not None:
             at = (self.sequences[:, None] == many[:, None]) / np.maximum(self.counts, 1)[:, :, None]
@@ -228,10 +206,7 @@ class Vectors:
         return Tokens(None, patterns, self.labels, times, self.weights, output)
 
     def token_by_token(self, depth: int) -> Tokens:
-        """Tokens with one entry for each position, sorted by pattern if positions do not matter.
-
-        `depth`: d.
-        """
+        """Tokens of d entries, one for each position, by pattern if positions do not matter."""
         many, patterns = np.arange(self.counts.shape[1]), self.sequences
         if patterns is None:
             patterns = np.stack([np.repeat(many, row) for row in self.counts])
@@ -240,10 +215,9 @@ class Vectors:
 
 
 def vectors(parameters: Parameters, samples: int | None, streams: Streams) -> Vectors:
-    """Count vectors of the law, or of N samples.
+    """Count vectors of N samples, or of the law itself if `samples` is None.
 
-    `samples`: N; None for the law itself. Raises InvalidRequest if the law has more than
-    `MOST_VECTORS`.
+    Raises InvalidRequest if the law has more than `MOST_VECTORS`.
     """
     per_position = parameters.output_weights == "per_position"
     if samples is None:

@@ -25,9 +25,9 @@ from dynamics.problem import FloatArray
 from dynamics.validation import check_cost, refuse
 
 MOST_IN_MATRIX, MOST_NUMBERS = 2**24, 2**29
-"""Most numbers in a matrix (orthogonalized in some seconds); most numbers in all weights."""
+"""First: most numbers in one matrix (orthogonalized in seconds); second: most in all weights."""
 SYMMETRIC = "symmetric"
-"""Name of a start invariant under the symmetries of the law."""
+"""Name of the start that is invariant under the symmetries of the data law."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Start:
     """Initial weights.
 
     `a`, shape (m,), or (m, L) for output weights per position; `W_O`, shape (m, d); `W_V`, `W_K`,
-    `W_Q`, shape (d, d); `p`, shape (d, M): the orthonormal p_j near V.
+    `W_Q`, shape (d, d); `p`, shape (d, M): the orthonormal p_j, close to the columns of W_V mu.
     """
 
     a: FloatArray
@@ -56,16 +56,13 @@ class Start:
 
 
 def orthogonal(depth: int, generator: Generator) -> FloatArray:
-    """Random Haar-orthogonal matrix, shape (d, d).
-
-    `depth`: d.
-    """
+    """Random Haar-orthogonal matrix of dimension `depth`."""
     q, upper = np.linalg.qr(generator.standard_normal((depth, depth)))
     return np.asarray(q * np.sign(np.diag(upper)))
 
 
 def directions(depth: int, many: int, generator: Generator) -> FloatArray:
-    """Random columns of length 1, shape (d, many)."""
+    """Random columns of length 1, shape (depth, many)."""
     columns = generator.standard_normal((many, depth)).T
     return np.asarray(columns / np.linalg.norm(columns, axis=0))
 
@@ -96,11 +93,11 @@ def symmetric_start(parameters: Parameters, generator: Generator) -> Start:
     """Draw a start invariant under the symmetries of the law.
 
     The symmetries are permutations of the non-discriminative patterns, and the exchange of patterns
-    1 and 2 with that of the signs a. Neurons of a random start are completed to whole orbits; a
+    1 and 2 together with the signs a. Neurons of a random start are completed to whole orbits; a
     group element transforms a row of W_O as it permutes the p_j.
 
-    `parameters`: with sigma = delta = 0, shared output weights, and neurons in whole orbits. Raises
-    InvalidRequest if the start cannot be symmetric.
+    `parameters` need sigma = delta = 0, shared output weights, and m a multiple of the order of the
+    group. Raises InvalidRequest if the start cannot be symmetric.
     """
     for name in ("sigma", "delta"):
         if getattr(parameters, name) > 0:
@@ -125,10 +122,7 @@ def symmetric_start(parameters: Parameters, generator: Generator) -> Start:
 
 
 def start_of(parameters: Parameters, generator: Generator, symmetric: bool) -> Start:
-    """Draw a random or a symmetric start.
-
-    Raises InvalidRequest if weights of these sizes exceed memory.
-    """
+    """Draw a random or a symmetric start, refused if the weights exceed memory."""
     wide = 8 * (parameters.d + parameters.M)
     wide += parameters.L if parameters.output_weights == "per_position" else 0
     for name in ("M", "d"):

@@ -1,7 +1,7 @@
 r"""Gradient, order parameters and risk by every entry of A, summed over all configurations.
 
-With :math:`S = \mathrm{softmax}(s A)`, :math:`o_i = D \alpha \sum_j S_{ij} x_j` and
-:math:`F = \sum_i o_i^p + \nu o_i` of a configuration x of label +1 and probability P,
+With :math:`S = \mathrm{softmax}(s A)`, :math:`o_i = D \alpha \sum_j S_{ij} x_j` and :math:`F =
+\sum_i o_i^p + \nu o_i` for a configuration x of label +1 and probability P,
 
 .. math:: R = \sum P \log(1 + e^{-F}), \quad \frac{\partial R}{\partial o_i} =
    -\frac{P}{1 + e^F} (p\, o_i^{p-1} + \nu), \qquad (1)
@@ -20,9 +20,9 @@ import numpy as np
 from dynamics.loops.kernels import kernels
 
 BLOCK = 512
-"""Configurations of one matrix product: OpenBLAS uses one thread up to 2^18 products, D <= 22."""
+"""Number of configurations in one matrix product; with D <= 22 OpenBLAS then uses one thread."""
 TIE = 1e-13
-"""A margin F below this, relative to its terms, is rounding and counts as an error."""
+"""Bound of a margin F, relative to its terms, below which F is rounding and counts as an error."""
 
 
 class MatrixData(NamedTuple):
@@ -47,13 +47,13 @@ def attention_of(matrix, scale):  # type: ignore[no-untyped-def]
 
 
 def gradient(state, data, out):  # type: ignore[no-untyped-def]
-    """Gradient by alpha and the off-diagonal entries of A, (1) and (2)."""
+    """Write the gradient by alpha and the off-diagonal entries of A to `out`, by (1) and (2)."""
     size = data.sets.size
     attention = attention_of(state[1:].reshape(size, size), data.scale)
     turned, moved = attention.T.copy(), np.zeros((size, size))
     for start in range(0, data.chances.size, BLOCK):
         x = data.values[start : start + BLOCK]
-        slope = size * state[0] * np.dot(x, turned)  # o first
+        slope = size * state[0] * np.dot(x, turned)  # o of (1), then overwritten
         for n in range(slope.shape[0]):
             row, margin = slope[n], 0.0
             for i in range(size):
@@ -78,7 +78,7 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
 
 
 def orbit_parameters(matrix, slope, attention, sets, scale, out):  # type: ignore[no-untyped-def]
-    """Orbit means of A, G, its rate and the association margin; out[0] and out[4] are not set."""
+    """Write orbit means of A, G, its rate, association margin to `out`; not `out`[0], `out`[4]."""
     size = attention.shape[0]
     same, other, count, own, rate = 0.0, 0.0, 0, 0.0, 0.0
     margin = np.inf
@@ -107,7 +107,7 @@ def orbit_parameters(matrix, slope, attention, sets, scale, out):  # type: ignor
 
 
 def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
-    """Alpha, orbit means of A, G, rates of alpha and of G, association margin."""
+    """Write alpha, orbit means of A, G, rates of alpha and G, and association margin to `out`."""
     size = data.sets.size
     matrix, change = state[1:].reshape(size, size), slope[1:].reshape(size, size)
     attention = attention_of(matrix, data.scale)
@@ -117,7 +117,7 @@ def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
 
 
 def summary(state, data, out):  # type: ignore[no-untyped-def]
-    """Risk, and share of configurations with F <= 0."""
+    """Write the risk, and the probability of configurations with F <= 0, to `out`."""
     size = data.sets.size
     attention = attention_of(state[1:].reshape(size, size), data.scale)
     turned, risk, wrong, total = attention.T.copy(), 0.0, 0.0, 0.0
