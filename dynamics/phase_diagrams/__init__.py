@@ -1,7 +1,7 @@
-"""Phases of a sweep: slices of a stored dataset, boundaries, scaling laws, thresholds.
+"""Phases of a sweep: slices of its dataset, boundaries, scaling laws and thresholds.
 
-A sweep is a dataset over the swept parameters. ``outcome`` says how each run ended; every other
-variable is a number of each run (`dynamics.phase_diagrams.quantities`).
+In the dataset of a sweep, the variable ``outcome`` says how each run ended, and every other
+variable is one number for each run.
 """
 
 from dynamics.phase_diagrams.boundaries import Refined, boundary, refine

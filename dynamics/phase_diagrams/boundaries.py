@@ -1,14 +1,13 @@
-"""Boundaries of a yes-or-no quantity: on a grid, and refined by further runs.
+"""Boundaries of yes-or-no quantities: traced on a grid, or refined by further runs.
 
-On a grid the boundary crosses every edge whose ends differ: at its midpoint for yes or no, at one
-half for a share of seeds. Cells with an unknown or invalid corner have no boundary. If two
-boundaries meet in one cell, its yes corners are connected.
+On a grid, a boundary crosses every edge whose two nodes differ: at its midpoint for yes or no, at
+the interpolated value 1/2 for a share of seeds. Cells with an unknown or invalid corner have no
+boundary; two boundaries in one cell leave its yes corners connected.
 
-Refinement starts with a coarse lattice. Every cell with different answers around it is divided into
-four, recursively, down to a fine lattice; a differing point on the side of a larger neighbour
-divides that cell too. If all answers around a cell agree, the values inside are inferred. The
-result equals that of the whole fine lattice, except for islands and bays that lie inside one coarse
-cell with four equal corners; more coarse points (``coarse``) resolve them.
+Refinement divides each cell with different answers at its corners or on its sides into four, from a
+coarse lattice to a fine one, and infers the values inside the remaining cells. The result equals an
+evaluation of the whole fine lattice, except for islands and bays inside one coarse cell with four
+equal corners; more coarse points (``coarse``) resolve such islands and bays.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from theory.summary import summarized
 
 HALF = 0.5
 NO, YES, NOT_VALID = 0, 1, -1
-"""Answers: no, yes, invalid combination of parameters."""
+"""Codes of answers: 0 no, 1 yes, -1 invalid combination of parameters."""
 FINEST = 1e-9
 Edge = tuple[int, int, int]
 """Lattice edge: row and column of its first node, and direction (0 along x, 1 along y)."""
@@ -37,11 +36,11 @@ Cell = tuple[int, int, int]
 
 
 def boundary(result: Slice, facet: int = 0) -> tuple[FloatArray, ...]:
-    """Boundary lines between yes and no in one panel of a slice.
+    """Boundary lines between yes and no in one panel of a slice, each of shape (points, 2).
 
-    `result`: slice of a yes-or-no quantity over two axes; `facet`: index of the panel. Returns
-    tuple of float arrays, shape (points, 2): x and y along each line; a closed line repeats its
-    first point. Raises InvalidRequest if the quantity is not yes or no, or y is missing.
+    The columns of a line are x and y, and a closed line repeats its first point. `result`: slice of
+    a yes-or-no quantity over two axes; `facet`: index of the panel. Raises InvalidRequest if the
+    quantity is not yes or no, or y is missing.
 
     Examples
     --------
@@ -72,7 +71,7 @@ def check_yes_no(result: Slice) -> None:
 
 
 def crossings(values: FloatArray) -> dict[Edge, float]:
-    """Edges with values on both sides of one half -> position of the crossing, 0 to 1."""
+    """Crossed edges, with nodes on both sides of 1/2 -> position of the crossing, 0 to 1."""
     crossed: dict[Edge, float] = {}
     sides = ((values[:, :-1], values[:, 1:]), (values[:-1], values[1:]))
     for direction, (first, second) in enumerate(sides):
@@ -86,11 +85,11 @@ def crossings(values: FloatArray) -> dict[Edge, float]:
 def trace(
     values: FloatArray, x: Axis, y: Axis, crossed: Mapping[Edge, float] | None = None
 ) -> tuple[FloatArray, ...]:
-    """Lines at which values on a grid cross one half.
+    """Lines along which values on a grid cross 1/2, each of shape (points, 2) with columns x and y.
 
-    `values`, shape (rows, columns): at the nodes, NaN if unknown; `x`, `y`: of the columns and
-    rows; `crossed`: edge -> position of its crossing, by default from `crossings`. Returns tuple of
-    float arrays, shape (points, 2): x and y along each line; a closed line repeats its first point.
+    `values`, shape (rows, columns): values at the grid nodes, NaN if unknown; `x`, `y`: axes of the
+    columns and of the rows; `crossed`: edge -> position of its crossing, by default from
+    `crossings`. A closed line repeats its first point.
     """
     if min(values.shape) < 2:
         return ()
@@ -109,13 +108,13 @@ def trace(
 class Refined:
     """A yes-or-no quantity over a rectangle, with its refined boundary.
 
-    `x`, `y`: the fine lattice, ``cells + 1`` values each; `values`, shape (cells + 1, cells + 1),
-    by rows of y: 1 yes, 0 no, -1 invalid; `evaluated`, same shape: True if evaluated, False if
-    inferred; `runs`: number of evaluated valid points; `waves`: number of batches of points;
-    `lines`, shape (points, 2): boundary lines, x and y; `tolerance`: largest error of a line in x
-    and in y, relative on a logarithmic axis; `crossed`: crossed lattice edge -> position of the
-    crossing, 0 to 1; `missed`: given answers that differ from all corners of the finest cell around
-    them, in regions too small for the lattice.
+    `x`, `y`: axes of the fine lattice, ``cells + 1`` values each; `values`, shape (cells + 1, cells
+    + 1), with rows along y: 1 yes, 0 no, -1 invalid; `evaluated`, same shape: whether evaluated
+    instead of inferred; `runs`: number of evaluated valid points; `waves`: number of batches of
+    points; `lines`: boundary lines of shape (points, 2), x and y; `tolerance`: largest error of a
+    line in x and in y, relative on a logarithmic axis; `crossed`: crossed lattice edge -> position
+    of the crossing, 0 to 1; `missed`: number of given answers that differ from all corners of the
+    fine cell around them.
     """
 
     x: Axis
@@ -141,14 +140,14 @@ def refine(
 ) -> Refined:
     """Refine the boundary of a yes-or-no quantity over a rectangle by dividing cells.
 
-    `evaluate`: points, float array (n, 2) of x and y -> n answers: true, false, or -1 for an
-    invalid combination; no point is evaluated twice; `x`, `y`: sides of the rectangle; `coarse`:
-    points along each side of the first lattice; `cells`: cells along each side of the finest
-    lattice, ``coarse - 1`` times a power of 2; `tolerance`: error of the crossings, relative to
-    each side, to which they are bisected (a bisection stops at an invalid point); without it the
-    error is half a fine cell; `known`, shape (n, 3): x, y and answer of further points; cells that
-    differ from them are divided too. Raises InvalidRequest if the lattices do not nest, or an
-    answer is invalid.
+    `evaluate`: function from n points of shape (n, 2), x and y, to n answers: true, false, or -1
+    for an invalid combination; each point is evaluated once; `x`, `y`: sides of the rectangle;
+    `coarse`: points along each side of the first lattice; `cells`: cells along each side of the
+    finest lattice, ``coarse - 1`` times a power of 2; `tolerance`: error of the crossings, relative
+    to each side, to which they are bisected (a bisection stops at an invalid point), by default
+    half a fine cell without bisection; `known`, shape (n, 3): x, y and answer of given points;
+    cells with another answer than a given point inside are divided too. Raises InvalidRequest if
+    the lattices do not nest, or an answer is invalid.
 
     Examples
     --------
@@ -192,7 +191,7 @@ def refine(
 
 
 class _Lattice:
-    """Known answers on the fine lattice."""
+    """Answers on the fine lattice, with the division of its cells."""
 
     def __init__(self, evaluate: Callable[[FloatArray], Any], x: Axis, y: Axis) -> None:
         self.evaluate, self.x, self.y = evaluate, x, y
@@ -203,7 +202,7 @@ class _Lattice:
         """Row, column (fractional) and answer of the points given as ``known``."""
 
     def evaluate_corners(self, parts: list[Cell]) -> None:
-        """Evaluate the corners of cells without an answer, in one batch."""
+        """Evaluate in one batch the corners of cells whose answers are unknown."""
         new = np.zeros_like(self.answered)
         for row, column, size in parts:
             new[row : row + size + 1 : size, column : column + size + 1 : size] = True
@@ -220,7 +219,7 @@ class _Lattice:
         return bool((answers != answers[0]).any() or (self._known_in(part) != answers[0]).any())
 
     def _known_in(self, part: Cell) -> FloatArray:
-        """Answers of the given points in a cell."""
+        """Answers of the given points inside a cell."""
         row, column, size = part
         low = np.array([row, column])
         at = self.known[:, :2]
@@ -244,7 +243,7 @@ class _Lattice:
             self.answered[inside] = True
 
     def bisect(self, crossed: dict[Edge, float], halvings: int) -> dict[Edge, float]:
-        """Bisect the positions of all crossings, with one batch of points for each bisection."""
+        """Bisect the positions of all crossings, with one batch of points for each halving."""
         edges = list(crossed)
         low, high = np.zeros(len(edges)), np.ones(len(edges))
         at = np.array(edges, dtype=np.int64).reshape(-1, 3)
@@ -279,7 +278,7 @@ class _Lattice:
 
 
 def _divided(axis: Axis, cells: int) -> Axis:
-    """Axis of equal steps between the ends of another axis."""
+    """Axis of equal steps (equal ratios if logarithmic) between the ends of another axis."""
     low, high = float(axis.values[0]), float(axis.values[-1])
     if not high > low:
         refuse(axis.name, low, "is its only value", "an axis of two values or more", "a wider one")
@@ -300,7 +299,7 @@ def _quarters(part: Cell) -> list[Cell]:
 
 
 def _sizes(coarse: int, cells: int) -> tuple[int, int]:
-    """Cells along a side of the fine lattice, and fine cells along a side of a coarse one."""
+    """Cells along a side of the fine lattice, and fine cells along a side of a coarse cell."""
     sides = integer("coarse", coarse, 2, at_most=1025) - 1
     fine = integer("cells", cells, 1, at_most=4096)
     halvings = max(0, round(np.log2(fine / sides)))

@@ -1,8 +1,7 @@
-"""Refinement of the boundaries of a sweep by further runs.
+"""Refinement of the boundaries of a sweep by further runs, reusing its results.
 
-Results of the sweep are reused. Each batch of new points is a sweep of its own, stored at
-``STORE.refined/QUESTION/...``, so an interrupted or repeated refinement runs only points that are
-missing, on any lattice.
+Each batch of new points is stored as a sweep at ``STORE.refined/QUESTION/...``, so a repeated
+refinement runs only missing points.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class Refinement:
     """A refined boundary and the number of its runs.
 
     `runs`: points run in this call; `stored`: points reused from the sweep or an earlier call;
-    `held`: name -> value of what is the same in every run.
+    `held`: name -> value of each parameter that is equal in all runs.
     """
 
     refined: Refined
@@ -45,12 +44,12 @@ class Refinement:
 @summarized
 @dataclass(frozen=True)
 class Question:
-    """A yes-or-no quantity over two axes of a sweep.
+    """A yes-or-no quantity over two axes of a sweep, with the lattices of its refinement.
 
     `quantity`: such as ``"patch_association>=1"`` or ``"reached(T1)"``; `x`, `y`: names of axes;
-    `at`: other axis -> one of its values; `coarse`: points along a side of the first lattice;
-    `cells`: cells along a side of the finest lattice; `tolerance`: error of the boundary, relative
-    to each axis.
+    `at`: name of another axis -> the value at which it is held; `coarse`: points along a side of
+    the first lattice; `cells`: cells along a side of the finest lattice; `tolerance`: error of the
+    boundary, relative to each axis.
     """
 
     quantity: str
@@ -63,7 +62,7 @@ class Question:
 
     @property
     def folder(self) -> str:
-        """Name of the folder of its runs, independent of the lattice."""
+        """Name of the folder for the runs of the question, independent of the lattice."""
         text = repr((self.quantity, self.x, self.y, sorted(self.at.items())))
         return "".join(c if c.isalnum() else "-" for c in self.quantity) + (
             "-" + hashlib.sha256(text.encode()).hexdigest()[:8]
@@ -103,7 +102,7 @@ def refinement(
 
 
 class _Waves:
-    """Answers to batches of points, from the sweep if stored there, else from new paired sweeps."""
+    """Answers to batches of points, from the stored sweep if possible, else from new sweeps."""
 
     def __init__(
         self,
@@ -139,7 +138,7 @@ class _Waves:
         return answers
 
     def _request(self, points: FloatArray) -> dict[str, Any]:
-        """Request of the sweep of a batch."""
+        """Request of the paired sweep that runs a batch."""
         grid = self.store.plan.grid
         axes = {self.question.x: points[:, 0], self.question.y: points[:, 1]}
         free = [axis for axis in grid.axes if axis.name not in axes]
@@ -176,7 +175,7 @@ class _Waves:
         return np.where(np.isnan(values), -1.0, values)
 
     def _read(self, wave: Sweep) -> FloatArray:
-        """Answers of a batch; NaN if unknown."""
+        """Answers of a batch, or NaN if unknown."""
         quantity, data = Quantity.read(self.question.quantity, self.store.dataset), wave.dataset
         if quantity.name not in data:
             nowhere = np.full(data["outcome"].shape, np.nan)
@@ -187,5 +186,5 @@ class _Waves:
 
 
 def _key(x: float, y: float) -> tuple[str, str]:
-    """Key of a point: its coordinates to nine digits, so that rounding does not matter."""
+    """Key of a point: both coordinates to nine digits, so that rounding does not matter."""
     return f"{x:.9g}", f"{y:.9g}"

@@ -1,12 +1,10 @@
 """Quantities of a sweep: a number, or a yes or no, for every run.
 
-``"time_T1"`` is a number of each run. ``"patch_association>=1"``, ``"time_T1<1e4"`` and
-``"reached(T1)"`` are 1 for yes, 0 for no, NaN if unknown.
-
-The answer depends on the outcome of the run. A converged run decides everything: an event that it
-did not reach is later than any number. For a run that reached its horizon, such an event is later
-than the horizon, and comparisons with larger numbers are unknown. A failed run (oscillating,
-diverged, interrupted, killed) decides only the events that it reached; its last values are unknown.
+``"time_T1"`` is a number; ``"patch_association>=1"``, ``"time_T1<1e4"`` and ``"reached(T1)"`` are 1
+for yes, 0 for no, NaN if unknown. An event that a converged run did not reach counts as later than
+any number. If a run stopped at its horizon, an event that it did not reach is later than the
+horizon, and a comparison with a larger number is unknown. A failed run (oscillating, diverged,
+interrupted, killed) decides only events that it reached; its last values are unknown.
 """
 
 from __future__ import annotations
@@ -47,8 +45,9 @@ COMPARED = re.compile(rf"\s*{NAME}\s*({'|'.join(RELATIONS)})\s*(\S+)\s*")
 class Quantity:
     """A number, or a yes or no, of every run.
 
-    `text`: as requested; `name`: the variable; `relation`: ``""`` for the variable itself, one of
-    `RELATIONS`, or ``"reached"``; `number`: right side of the comparison, else NaN.
+    `text`: the quantity as requested; `name`: its variable; `relation`: ``""`` for the variable
+    itself, one of `RELATIONS`, or ``"reached"``; `number`: right side of the comparison, NaN
+    without one.
     """
 
     text: str
@@ -68,10 +67,7 @@ class Quantity:
 
     @classmethod
     def read(cls, text: str, dataset: xarray.Dataset) -> Quantity:
-        """Parse a quantity of a dataset.
-
-        Raises InvalidRequest for an unknown variable or event, or another form of text.
-        """
+        """Parse a quantity of a dataset, refused for an unknown variable or another form."""
         there = variables(dataset)
         if match := REACHED.fullmatch(text):
             events = [name.removeprefix(TIME) for name in there if name.startswith(TIME)]
@@ -91,7 +87,7 @@ class Quantity:
         return cls(text, known_word("quantity", text.strip(), there, "is not in the dataset"))
 
     def of(self, dataset: xarray.Dataset) -> FloatArray:
-        """Value in every run, on all dimensions; NaN if unknown."""
+        """Values of the quantity in all runs, with all dimensions, NaN if unknown."""
         values, outcome = everywhere(dataset, self.name), outcomes(dataset)
         whole = complete(outcome, kinds(dataset))
         decided = (whole | (self.is_time & (outcome >= 0))) & ~np.isnan(values)
@@ -109,20 +105,14 @@ class Quantity:
 
 
 def variables(dataset: xarray.Dataset) -> list[str]:
-    """Names of the numbers of runs, without paths and the manifest.
-
-    Raises InvalidRequest if the dataset is not a sweep.
-    """
+    """Names of the variables with one number for each run, without paths and the manifest."""
     runs = set(_outcome(dataset).dims)
     found = dataset.data_vars.items()
     return [str(n) for n, values in found if n not in (OUTCOME, DONE) and runs >= {*values.dims}]
 
 
 def outcomes(dataset: xarray.Dataset) -> NDArray[np.int64]:
-    """Outcome of every run: an index into `kinds`, `PENDING` or `INVALID`.
-
-    Raises InvalidRequest if the dataset is not a sweep.
-    """
+    """Outcome of every run of a sweep: an index into `kinds`, or `PENDING`, or `INVALID`."""
     return _outcome(dataset).values.astype(np.int64)
 
 
@@ -133,43 +123,37 @@ def _outcome(dataset: xarray.Dataset) -> xarray.DataArray:
 
 
 def kinds(dataset: xarray.Dataset) -> tuple[str, ...]:
-    """The kinds of outcome that ``outcome`` indexes."""
+    """Names of the outcomes, which the variable ``outcome`` indexes."""
     return tuple(_unpacked(dataset.attrs.get("kinds", POINT_KINDS)))
 
 
 def complete(outcome: NDArray[np.int64], names: Sequence[str]) -> NDArray[np.bool_]:
-    """Whether runs reached their end, so that an event without a time did not happen.
-
-    `outcome`: index into the names; `names`: kinds of outcome.
-    """
+    """Whether runs reached their end, so that an event without a time did not happen."""
     return np.isin(outcome, [code for code, kind in enumerate(names) if kind in COMPLETE])
 
 
 def _known_until(dataset: xarray.Dataset) -> FloatArray:
-    """Time until which a run excludes an event it did not reach; infinite if converged."""
+    """Time until which a run excludes events that it did not reach; infinite if converged."""
     if END_TIME not in dataset.data_vars:  # a dataset made by hand
         return np.full(dataset[OUTCOME].shape, np.inf)
     at_rest = [code for code, kind in enumerate(kinds(dataset)) if kind == CONVERGED]
-    ends = everywhere(dataset, END_TIME) * (1.0 + 1e-12)  # rounding of eta * steps
+    ends = everywhere(dataset, END_TIME) * (1.0 + 1e-12)  # covers the rounding of eta * steps
     return np.where(np.isin(outcomes(dataset), at_rest), np.inf, ends)
 
 
 def json_attribute(dataset: xarray.Dataset, name: str) -> Mapping[str, Any]:
-    """A JSON object attribute as a mapping; empty if missing.
-
-    `name`: ``"fixed"`` or ``"derived"``.
-    """
+    """Mapping of a JSON attribute (``"fixed"`` or ``"derived"``) of a dataset; empty if missing."""
     return dict(_unpacked(dataset.attrs.get(name, {})))
 
 
 def presentation_of(dataset: xarray.Dataset) -> Presentation:
-    """Presentation of the dataset; plain names if the dataset has none."""
+    """Presentation stored in a dataset; one with plain variable names if missing."""
     title = str(dataset.attrs.get("system", ""))
     return Presentation.from_attributes(dataset.attrs) or Presentation.empty(title)
 
 
 def numbers(held: Mapping[str, Any]) -> dict[str, float]:
-    """The numerical values among the held values."""
+    """The numerical ones of the values that are equal in all runs."""
     return {
         name: value
         for name, value in held.items()
@@ -178,7 +162,7 @@ def numbers(held: Mapping[str, Any]) -> dict[str, float]:
 
 
 def everywhere(dataset: xarray.Dataset, name: str) -> FloatArray:
-    """A variable or coordinate broadcast to all dimensions, in the order of ``outcome``."""
+    """Values of a variable or coordinate, broadcast to the dimensions of ``outcome``, in order."""
     import xarray
 
     outcome = dataset[OUTCOME]

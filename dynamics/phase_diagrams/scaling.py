@@ -1,8 +1,7 @@
-"""Scaling laws: power laws of a quantity of a sweep in the parameters.
+"""Scaling laws: power laws fitted to a quantity of a sweep as a function of the parameters.
 
-A power law is fitted (`dynamics.results.power_law`) over all runs with positive quantity and
-factors. The data have no noise, so the standard errors measure the deviation from a power law, not
-the precision of the data.
+The fit (`dynamics.results.power_law`) uses all runs with positive quantity and factors. The data
+have no noise, so a standard error measures the deviation from a power law.
 """
 
 from __future__ import annotations
@@ -38,12 +37,12 @@ if TYPE_CHECKING:
     import xarray
 
 FLAT = 1e-9
-"""Standard deviation of a logarithm below which a factor counts as constant."""
+"""Standard deviation of the logarithm of a factor below which the factor counts as constant."""
 COLLINEAR = 1e-7
-"""Singular value of the scaled factors below which they count as collinear."""
+"""Smallest singular value of the scaled logarithms of the factors; below it they are collinear."""
 TAKES_PART = 0.1
 EXPLAINED = 0.8
-"""Coefficient of determination R^2 below which a fit is not called a power law."""
+"""Coefficient of determination R^2 below which the fit is not called a power law."""
 
 
 @summarized
@@ -51,11 +50,11 @@ EXPLAINED = 0.8
 class Scaling(PowerLaw):
     """A power law of a quantity of a sweep; see `dynamics.results.power_law.PowerLaw`.
 
-    `presentation`: that of the dataset; `factors`: names or formulas; `left_out`: reason -> number
-    of excluded runs; `measured`, shape (used,): the quantity in the fitted runs; `levels`, shape
-    (used, factors): the factors there; `logarithmic`: a, b and R^2 of the fit ``a + b log(1/x)``,
-    if there is one factor x; `held`: name -> value of what is the same in every run; `derived`:
-    name -> formula of derived parameters.
+    `presentation`: letters of the dataset; `factors`: names or formulas of the factors; `left_out`:
+    reason -> number of excluded runs; `measured`, shape (used,): the quantity in the fitted runs;
+    `levels`, shape (used, factors): values of the factors in the fitted runs; `logarithmic`: a, b
+    and R^2 of the fit ``a + b log(1/x)`` for one factor x, else None; `held`: name -> value of each
+    parameter that is equal in all runs; `derived`: name -> formula of derived parameters.
     """
 
     system: str
@@ -71,7 +70,7 @@ class Scaling(PowerLaw):
 
     @property
     def logarithmic_text(self) -> str:
-        """Text of the logarithmic fit; empty for several factors."""
+        """Text of the fit ``a + b log(1/x)``; empty for several factors."""
         if self.logarithmic is None:
             return ""
         a, b, r2 = self.logarithmic
@@ -86,7 +85,7 @@ class Scaling(PowerLaw):
 
     @property
     def remark(self) -> str:
-        """Remark if R^2 is too small for a power law; else empty."""
+        """Warning that R^2 is too small for a power law; empty otherwise."""
         if self.r2 >= EXPLAINED:
             return ""
         return f"no power law in {', '.join(self.factors)}: R^2 is below {EXPLAINED:g}"
@@ -107,12 +106,12 @@ def scaling(
     factors: Sequence[str],
     at: Mapping[str, float] | None = None,
 ) -> Scaling:
-    """Fit a power law to a quantity of a sweep, over a grid or over pairs.
+    """Fit a power law of a quantity in given factors to the runs of a sweep, over a grid or pairs.
 
     `quantity`: a variable; `factors`: names of parameters or variables, or formulas of them:
-    ``["D", "q*(D-C)"]``; `at`: dimension -> one of its values, to select runs. Raises
-    InvalidRequest if a name is unknown, the quantity is a yes or no, a factor is constant, factors
-    are collinear, or too few runs are left.
+    ``["D", "q*(D-C)"]``; `at`: dimension -> the value that selects runs. Raises InvalidRequest if a
+    name is unknown, the quantity is a yes or no, a factor is constant, factors are collinear, or
+    the fitted runs are too few.
 
     Examples
     --------
@@ -163,7 +162,7 @@ def scaling(
 
 
 def _logarithmic(levels: FloatArray, values: FloatArray) -> tuple[float, float, float] | None:
-    """a, b and R^2 of the least squares fit ``a + b log(1/x)``; None for several factors."""
+    """a, b and R^2 of the least squares fit ``a + b log(1/x)``, or None for several factors."""
     if levels.shape[1] != 1:
         return None
     slope, constant = np.polyfit(-np.log(levels[:, 0]), values, 1)
@@ -174,7 +173,7 @@ def _logarithmic(levels: FloatArray, values: FloatArray) -> tuple[float, float, 
 
 
 def _factor(dataset: xarray.Dataset, text: str) -> FloatArray:
-    """A formula of dimensions, variables and fixed numbers, on all dimensions."""
+    """Values of a formula of dimensions, variables and fixed numbers, with all dimensions."""
     formula = Expression(text, "factor")
     fixed = numbers(json_attribute(dataset, "fixed"))
     there = [*map(str, dataset[OUTCOME].dims), *variables(dataset)]
@@ -190,7 +189,7 @@ def _factor(dataset: xarray.Dataset, text: str) -> FloatArray:
 def _reasons(
     target: Quantity, values: FloatArray, outcome: np.ndarray, names: Sequence[str]
 ) -> np.ndarray:
-    """Reason why each run is excluded; empty if it is used."""
+    """Reason why each run is excluded from the fit; empty if it is used."""
     reasons = np.full(values.shape, "", dtype=object)
     for code in np.unique(outcome):
         word = {INVALID: "not a valid combination", PENDING: "not computed yet"}
@@ -203,7 +202,7 @@ def _reasons(
 
 
 def _check_factors(logs: FloatArray, factors: tuple[str, ...]) -> None:
-    """Raise InvalidRequest for factors whose exponents the runs do not determine."""
+    """Raise InvalidRequest for factors that are constant or collinear in the fitted runs."""
     centred = logs - logs.mean(axis=0)
     spread = centred.std(axis=0)
     for text, logarithm, width in zip(factors, logs.T, spread, strict=True):

@@ -1,10 +1,10 @@
-"""Slices of a sweep: one quantity over one or two axes.
+"""Slices of a sweep: one quantity over one or two axes, for each panel.
 
-Dimensions that are neither an axis nor held are reduced: a dimension of length 1 is dropped; seeds
-are combined to the median of a number, or to the share of yes, without unknown values. A slice that
-would hide any other dimension is refused.
+A dimension that is neither an axis nor held is dropped if its length is 1. Seeds are combined: to
+the median of a number, or to the share of yes among the known answers. A slice that would hide
+another dimension is refused.
 
-Positions between two values of an axis are fractional indices: 1.5 is half way between the second
+A position between two values of an axis is a fractional index: 1.5 is half way between the second
 and the third value, in the logarithm for a logarithmic axis.
 """
 
@@ -39,18 +39,18 @@ if TYPE_CHECKING:
 
 SEED = "seed"
 WIDE = 3.0
-"""Least ratio of the ends of an axis that may be logarithmic."""
+"""Smallest ratio of the last to the first value of an axis that may be logarithmic."""
 DECADE = 10.0
 NEAR = 1e-9
-"""Largest relative difference between a requested value and the equal value of the grid."""
+"""Relative difference up to which a requested value equals a value of the grid."""
 
 
 @summarized
 @dataclass(frozen=True)
 class Axis:
-    """Values of a parameter, ascending.
+    """A parameter as an axis: its name and ascending values.
 
-    `name`: of the parameter; `values`, shape (n,); `logarithmic`: interpolate in the logarithm.
+    `values`, shape (n,); `logarithmic`: whether positions are interpolated in the logarithm.
     """
 
     name: str
@@ -59,28 +59,25 @@ class Axis:
 
     @classmethod
     def of(cls, name: str, values: ArrayLike) -> Axis:
-        """Axis of given values, logarithmic if their steps are closer to geometric than equal.
-
-        `values`, shape (n,).
-        """
+        """Axis of values (n,), logarithmic if their steps are closer to geometric than to equal."""
         ascending = np.sort(np.asarray(values, dtype=np.float64))
         return cls(name, ascending, _geometric(ascending))
 
     def at(self, index: ArrayLike) -> FloatArray:
-        """Values at fractional indices, float array of the same shape."""
+        """Values at fractional indices."""
         numbers = np.arange(len(self.values), dtype=np.float64)
         fraction = np.asarray(index, dtype=np.float64)
         return self._back(np.interp(fraction, numbers, self._measured(self.values)))
 
     def index(self, values: ArrayLike) -> FloatArray:
-        """Fractional indices of values; values outside give the ends."""
+        """Fractional indices of values; a value outside the axis gives the index of its end."""
         numbers = np.arange(len(self.values), dtype=np.float64)
         measured = self._measured(np.asarray(values, dtype=np.float64))
         return np.interp(measured, self._measured(self.values), numbers)
 
     @property
     def edges(self) -> FloatArray:
-        """Edges of cells around the values, shape (n + 1,)."""
+        """Edges of the cells around the values, shape (n + 1,)."""
         at = self._measured(self.values)
         if len(at) == 1:
             width = np.log(1.5) if self.logarithmic else max(abs(at[0]) / 4, 0.5)
@@ -99,14 +96,15 @@ class Axis:
 @summarized
 @dataclass(frozen=True)
 class Slice:
-    """One quantity over one or two axes.
+    """Values of one quantity over one or two axes, for each panel.
 
-    `system`: name of the system, or empty; `presentation`: that of the dataset; `y`, `facet`:
-    second axis, and axis of the panels, or None; `values`, shape (facets, y, x): NaN if unknown,
-    length 1 for a missing axis; `low`, `high`, same shape: least and greatest value of the seeds;
-    `outcome`, same shape: index into ``kinds``, `PENDING` or `INVALID`, the most frequent one of
-    several seeds; `held`: name -> value of what is the same in every run; `derived`: name ->
-    formula of derived parameters; `seeds`: number of combined seeds, 0 if not combined.
+    `system`: name of the system, or empty; `presentation`: letters of the dataset; `y`, `facet`:
+    second axis, and axis of the panels, or None; `values`, shape (facets, y, x): the quantity, NaN
+    if unknown, length 1 along a missing axis; `low`, `high`, same shape: least and greatest value
+    of the seeds; `outcome`, same shape: index into ``kinds``, `PENDING` or `INVALID`, the most
+    frequent one of several seeds; `held`: name -> value of each parameter that is equal in all
+    runs; `derived`: name -> formula of derived parameters; `seeds`: number of combined seeds, 0 if
+    not combined.
     """
 
     system: str
@@ -133,12 +131,12 @@ def select(
     at: Mapping[str, float] | None = None,
     facet: str | None = None,
 ) -> Slice:
-    """Slice of a sweep: one quantity over one or two axes.
+    """Slice of a sweep: one quantity over one or two axes, for each panel.
 
-    `dataset`: of a sweep over a grid; `quantity`: a variable (``"time_T1"``), or a yes or no
-    (``"time_T1<1e4"``, ``"reached(T1)"``); `x`, `y`, `facet`: dimensions for the axes and the
-    panels; `at`: dimension -> one of its values, to hold. Raises InvalidRequest if a name or value
-    is not in the dataset, or a dimension is neither an axis nor held.
+    `dataset`: results of a sweep over a grid; `quantity`: a variable (``"time_T1"``), or a yes or
+    no (``"time_T1<1e4"``, ``"reached(T1)"``); `x`, `y`, `facet`: dimensions for the axes and the
+    panels; `at`: dimension -> the value at which it is held. Raises InvalidRequest if a name or
+    value is not in the dataset, or a dimension is neither an axis nor held.
 
     Examples
     --------
@@ -192,12 +190,10 @@ def select(
 def hold(
     dataset: xarray.Dataset, at: Mapping[str, float]
 ) -> tuple[dict[str, int], dict[str, float]]:
-    """Index and exact value of held dimensions, as two mappings from names.
+    """Indices and exact values of held dimensions, each by name.
 
-    A parameter fixed in the whole sweep may be named with its value.
-
-    `at`: name -> value. Raises InvalidRequest if a name is not a dimension, or a value is not in
-    it.
+    A parameter that is equal in all runs may be named with its value. Raises InvalidRequest if a
+    name is not a dimension, or the dimension lacks the value.
     """
     dims = [str(dim) for dim in dataset[OUTCOME].dims]
     fixed = numbers(json_attribute(dataset, "fixed"))
@@ -219,7 +215,7 @@ def hold(
 
 
 def _check_axes(axes: Mapping[str, str | None], dims: list[str], held: Mapping[str, float]) -> None:
-    """Refuse axes that are unknown, equal to each other, or held."""
+    """Raise InvalidRequest for axes that are unknown, equal to each other, or held."""
     names = [name for name in axes.values() if name is not None]
     free = [dim for dim in dims if dim not in names]
     for role, name in axes.items():
@@ -236,7 +232,7 @@ def _check_axes(axes: Mapping[str, str | None], dims: list[str], held: Mapping[s
 
 
 def _single(dataset: xarray.Dataset, dims: list[str], used: list[str]) -> dict[str, float]:
-    """Values of the remaining dimensions, all of length 1; refuse longer ones."""
+    """Values of the remaining dimensions, refused if one is longer than 1."""
     left = [name for name in dims if name not in used]
     free = [name for name in left if dataset.sizes[name] > 1 and name != SEED]
     if free:
@@ -251,7 +247,7 @@ def _single(dataset: xarray.Dataset, dims: list[str], used: list[str]) -> dict[s
 
 
 def _over_seeds(values: FloatArray, share: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Median (mean of a yes or no), least and greatest along the last axis."""
+    """Median (for a yes or no the mean), minimum and maximum along the last axis."""
     middle = np.nanmean if share else np.nanmedian
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # "All-NaN slice" correctly gives NaN
@@ -261,10 +257,7 @@ def _over_seeds(values: FloatArray, share: bool) -> tuple[FloatArray, FloatArray
 
 
 def _most_frequent(outcome: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Most frequent outcome along the last axis; in a tie the last kind.
-
-    `PENDING` only if no seed has run, `INVALID` only if all seeds are invalid.
-    """
+    """Most frequent outcome of the runs along the last axis, the seeds; in a tie the last kind."""
     codes = range(int(outcome.max(initial=0)), -1, -1)
     counts = np.stack([(outcome == code).sum(axis=-1) for code in codes])
     most = np.array(codes)[counts.argmax(axis=0)]
@@ -273,7 +266,7 @@ def _most_frequent(outcome: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _geometric(values: FloatArray) -> bool:
-    """Whether the steps of ascending values are more even in the logarithm."""
+    """Whether the logarithms of ascending values are more evenly spaced than the values."""
     if len(values) < 2 or values[0] <= 0 or values[-1] < WIDE * values[0]:
         return False
     if len(values) == 2:

@@ -1,4 +1,4 @@
-r"""Level at which half of the trials succeed, by logistic regression on its logarithm.
+r"""Level at which half of the trials succeed, by logistic regression on the logarithm of the level.
 
 With k of n trials successful at a level N (a number of samples),
 
@@ -6,10 +6,10 @@ With k of n trials successful at a level N (a number of samples),
    \ell(N_{50}, s) = \sum_N k \ln p + (n - k) \ln (1 - p), \qquad 0 \leq s \leq 50.
 
 The confidence interval is that of the profile likelihood, :math:`\{N_{50} : \max_s \ell \geq \max
-\ell - \tfrac12 \chi^2_{95\,\%}\}`. It stays valid if success jumps from never to always between two
-levels, where the likelihood has no curvature for a quadratic approximation. It is one interval, as
-the likelihood is concave in s and :math:`s \ln N_{50}`. If fewer, or more, than half of the trials
-succeed at every level, :math:`N_{50}` is outside the levels and only a bound is reported.
+\ell - \tfrac12 \chi^2_{95\,\%}\}`, valid even if success jumps from never to always between two
+levels. The set is one interval, as the likelihood is concave in s and :math:`s \ln N_{50}`. If
+fewer, or more, than half of the trials succeed at every level, only a bound of :math:`N_{50}` is
+reported.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from dynamics.validation import InvalidRequest
 from theory.summary import summarized
 
 MOST_SLOPE = 50.0
-"""Largest s: success rises from 12 % to 88 % within 8 % of N."""
+"""Largest slope s: with it, success rises from 12 % to 88 % within 8 % of N."""
 DROP = 1.920729410347062
-"""Half of the 95 % quantile of chi squared with one degree of freedom."""
+"""Decrease of the log-likelihood at an end of the interval: half the 95 % quantile of chi^2_1."""
 NORMAL = 1.959963984540054
-"""The 97.5 % quantile of a normal variable."""
+"""The 97.5 % quantile of the standard normal distribution."""
 THIRDS = 60
 BEYOND = 12.0
-"""Distance outside the levels, in units of ln N, within which an end of the interval is sought."""
+"""Distance in ln N beyond the outermost levels up to which an end of the interval is sought."""
 MEASURED, ABOVE, BELOW, NOWHERE = "measured", "above", "below", "nowhere"
 
 
 @summarized
 @dataclass(frozen=True, eq=False)
 class Threshold:
-    """Level at which half of the trials succeed.
+    """Level N50 at which half of the trials succeed, with its 95 % confidence interval.
 
-    `kind`: ``"measured"``; ``"above"`` or ``"below"`` all levels; ``"nowhere"`` if success does not
-    grow with the level; `value`: N50, NaN unless measured; `low`, `high`: 95 % interval, 0 and
-    infinity for missing bounds; `slope`: s; `levels`, `shares`, `trials`, shape (n,): ascending
+    `kind`: ``"measured"``, ``"above"`` or ``"below"`` all levels, or ``"nowhere"`` if success does
+    not grow with the level; `value`: N50, NaN unless measured; `low`, `high`: ends of the interval,
+    0 and infinity if unbounded; `slope`: s; `levels`, `shares`, `trials`, shape (n,): ascending
     levels, shares of successful trials, numbers of trials.
     """
 
@@ -58,13 +58,13 @@ class Threshold:
 
     @property
     def error(self) -> float:
-        """Standard error of ln N50, from the length of the interval; infinite without one."""
+        """Standard error of ln N50, from the length of the interval; infinite if unbounded."""
         if self.kind != MEASURED or self.low == 0 or self.high == inf:
             return inf
         return log(self.high / self.low) / (2 * NORMAL)
 
     def chance(self, levels: ArrayLike) -> FloatArray:
-        """Fitted probability of success at levels; NaN unless N50 was measured."""
+        """Fitted probability of success at given levels, or NaN unless N50 was measured."""
         z = self.slope * (np.log(np.asarray(levels, dtype=np.float64)) - log(self.value))
         return np.asarray(0.5 * (1 + np.tanh(0.5 * z)))
 
@@ -76,17 +76,18 @@ class Threshold:
 
     @property
     def bound(self) -> float:
-        """Largest level run if N50 is above, smallest if it is below."""
+        """Largest level if N50 is above all levels, smallest if it is below."""
         ends = {ABOVE: -1, BELOW: 0}
         return float(self.levels[ends[self.kind]]) if self.kind in ends else nan
 
 
 def threshold(levels: ArrayLike, successes: ArrayLike, trials: ArrayLike) -> Threshold:
-    """Level N50 at which half of the trials succeed, with a 95 % interval.
+    """Level N50 at which half of the trials succeed, with a 95 % confidence interval.
 
-    `levels`, shape (n,): N, positive and distinct; `successes`, `trials`, shape (n,), or one number
-    of trials for all; levels without trials are dropped. Raises InvalidRequest if no trials are
-    left, a level is not positive, or there are more successes than trials.
+    `levels`, shape (n,): N, positive and distinct; `successes`, shape (n,): number of successful
+    trials; `trials`, shape (n,), or one number for all levels; levels without trials are dropped.
+    Raises InvalidRequest if no trials are left, a level is not positive, or there are more
+    successes than trials.
 
     Examples
     --------
@@ -120,7 +121,7 @@ def threshold(levels: ArrayLike, successes: ArrayLike, trials: ArrayLike) -> Thr
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
-    """Log-likelihood as a function of u = ln N50 and s."""
+    """Log-likelihood of the successes as a function of u = ln N50 and the slope s."""
 
     x: FloatArray
     k: FloatArray
@@ -132,7 +133,7 @@ class _Fit:
         return float((self.k * centred).sum()) > 0
 
     def profile(self, u: float) -> tuple[float, float]:
-        """Largest likelihood over s at one u, and its s; the likelihood is concave in s."""
+        """Largest log-likelihood over s at fixed u, and the maximizing s; it is concave in s."""
         from scipy.optimize import brentq
 
         z, s = self.x - u, MOST_SLOPE
@@ -143,7 +144,7 @@ class _Fit:
         return self._value(z, s), s
 
     def best(self) -> tuple[float, float]:
-        """Most likely u, and its s, by ternary search: the profile is unimodal."""
+        """Maximum-likelihood u and s, by ternary search in u: the profile is unimodal."""
         low, high = self.x[0] - BEYOND, self.x[-1] + BEYOND
         for _ in range(THIRDS):
             one, two = low + (high - low) / 3, high - (high - low) / 3
@@ -152,7 +153,7 @@ class _Fit:
         return u, self.profile(u)[1]
 
     def interval(self, top: float) -> tuple[float, float]:
-        """Both ends of the interval, as N; 0 and infinity if unbounded."""
+        """Both ends of the confidence interval, as N; 0 and infinity if unbounded."""
         from scipy.optimize import brentq
 
         least = self.profile(top)[0] - DROP
@@ -169,6 +170,6 @@ class _Fit:
         return -float(lost.sum())
 
     def _rise(self, z: FloatArray, s: float) -> float:
-        """Derivative of the likelihood with respect to s."""
+        """Derivative of the log-likelihood with respect to s."""
         p = 0.5 * (1 + np.tanh(0.5 * s * z))
         return float(((self.k - self.n * p) * z).sum())
