@@ -64,9 +64,9 @@ class PlotDescription:
     spans: tuple[tuple[str, str | None, str | None], ...] = ()
     """Phases: name, event at the begin, event at the end; None for begin or end of the run."""
     marks: Mapping[str, str] = field(default_factory=dict)
-    """Event -> its symbol above the plot."""
+    """Event -> symbol of an event drawn as a solid line."""
     asides: Mapping[str, str] = field(default_factory=dict)
-    """Event -> symbol of an event marked inside the plot."""
+    """Event -> symbol of an event drawn as a dotted line."""
     overlaid: tuple[str, ...] = ()
     """States and observables that an overlay of several runs shows."""
     alone: Mapping[str, str] = field(default_factory=dict)

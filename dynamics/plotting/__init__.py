@@ -1,6 +1,7 @@
 """Plots: functions that take results and return matplotlib Axes.
 
-Results never import this package. Labels come from the notation table of the system.
+A figure of several panels is returned as an array of its Axes. Labels come from the notation table
+of the result's system.
 """
 
 from dynamics.plotting.arrays import attention, diversity

@@ -24,29 +24,23 @@ from dynamics.validation import InvalidRequest
 
 EVENTS = {"T0": "$T_0$", "T1": "$T_1$"}
 SPREAD = 10.0
-"""Ratio of the largest entries of two matrices above which their common colour scale is
-logarithmic."""
+"""Least ratio of the largest entries of two matrices at which their colour scale is logarithmic."""
 NARROWEST = 1.35
 """Least width of a matrix panel, in inches; narrower panels are arranged in several rows."""
 LEAST_SHARE = 1e-4
-"""Entries below this part of the largest entry are on the linear part of the colour scale."""
+"""Least end of the linear part of the colour scale, relative to the largest entry of all
+matrices."""
 
 
 def true_sets(panel: Axes, labels: NDArray[np.int64]) -> None:
-    """Draw the pairs (i, j) in a common set, in dark grey.
-
-    `labels`, shape (D,): index of the set of each patch.
-    """
+    """Draw in dark grey all pairs of patches in the same set, from each patch's set index."""
     same = labels[:, None] == labels[None, :]
     panel.imshow(np.where(same, 0.35, 1.0), cmap="gray", vmin=0, vmax=1)
     panel.set_title("true sets", fontsize=9)
 
 
 def number_patches(panel: Axes, size: int) -> None:
-    """Label the axes of a matrix of patches, numbered from 1 as in the paper.
-
-    `size`: number of patches.
-    """
+    """Label both axes of a matrix with patch numbers from 1 to `size`, as in the paper."""
     visible = np.unique(np.linspace(0, size - 1, min(size, 4)).round().astype(int))
     numbers = [str(k + 1) for k in visible]
     panel.set_xticks(visible, numbers)
@@ -56,13 +50,11 @@ def number_patches(panel: Axes, size: int) -> None:
 
 
 def matrix_entries(figure: Any, panels: Sequence[Axes], matrices: Sequence[FloatArray]) -> None:
-    """Draw the logits A of several panels on one colour scale symmetric about zero.
+    """Draw one matrix of logits A, shape (D, D), in each panel, with one symmetric colour scale.
 
     The untrained diagonal is grey and does not affect the scale. The scale is linear up to the
     largest entry of the smallest matrix, and logarithmic beyond if another matrix has entries more
     than `SPREAD` times as large.
-
-    `matrices`, shape (D, D): one for each panel.
     """
     masked = [np.ma.masked_where(np.eye(len(matrix), dtype=bool), matrix) for matrix in matrices]
     largest = [float(np.abs(matrix).max()) for matrix in masked]
@@ -76,7 +68,7 @@ def matrix_entries(figure: Any, panels: Sequence[Axes], matrices: Sequence[Float
         image = panel.imshow(matrix, cmap=colours, norm=norm)
         number_patches(panel, len(matrix))
     bar = figure.colorbar(image, ax=list(panels), location="right", shrink=0.9, aspect=14)
-    if isinstance(norm, SymLogNorm):  # avoid ticks that overlap the tick at 0
+    if isinstance(norm, SymLogNorm):  # drop ticks that overlap the tick at 0
         bar.locator = SymmetricalLogLocator(base=10, linthresh=10 * linear)
     else:
         bar.locator = MaxNLocator(3, symmetric=True)
@@ -90,18 +82,10 @@ def matrix_entries(figure: Any, panels: Sequence[Axes], matrices: Sequence[Float
 
 @styled
 def attention(run: Trajectory) -> Any:
-    r"""Plot the logits A of a full run: true sets, and A at the start, T0, T1 and the end.
+    r"""Plot the true sets, and the logits A of a full run at the start, T0, T1 and the end.
 
-    The untrained diagonal is grey. All matrices share one colour scale (`matrix_entries`).
-
-    Parameters
-    ----------
-    run : Trajectory
-        Run with the part ``A`` in its states and ``sets`` in its settings.
-
-    Returns
-    -------
-    array of Axes
+    The states of the run must have the part ``A``, and its settings the entry ``sets``. All
+    matrices share one colour scale (`matrix_entries`).
 
     Raises
     ------
@@ -157,32 +141,23 @@ MODEL_COLOURS = (BLUE, ORANGE, GREEN, PURPLE, VERMILION, GREY)
 HATCHES = ("", "////", "....", "xxxx")
 """Hatches of models; colours repeat after six models, with the next hatch."""
 FEW_IMAGES = 5
-"""Fewer images than this are drawn as circles instead of box plots."""
+"""Least number of images for box plots; fewer images are drawn as circles."""
 LETTERS = 15
-"""Characters of a title per inch of width."""
+"""Number of characters of a title that fit one inch of width."""
 PALE = 0.35
-"""Opacity of the colour of a box."""
+"""Opacity of the colour inside a box."""
 FAR = 0.35
-"""The axis starts at zero if the least value is below this part of the greatest."""
+"""The value axis starts at zero if the least value is below this fraction of the greatest value."""
 GROUP = 0.8
 """Width of a group of boxes, relative to the distance between two heads."""
 
 
 @styled
 def diversity(results: Measured | Sequence[Measured]) -> Any:
-    """Box plots over images: attention diversity above, total variation below, grouped by head.
+    """Box plots over images of attention diversity (above) and total variation (below), by head.
 
-    Within a head the models have the order of the legend. The title states common settings, the
-    legend different ones.
-
-    Parameters
-    ----------
-    results : Measured or sequence of Measured
-        Results of `dynamics.attention_maps.measure`.
-
-    Returns
-    -------
-    array of Axes, shape (2,)
+    The models appear within each head in the order of the legend. The title states the settings
+    that all models share, the legend the settings that differ.
 
     Raises
     ------
@@ -218,7 +193,7 @@ def diversity(results: Measured | Sequence[Measured]) -> Any:
 
 
 def _boxes(panel: Axes, values: FloatArray, offset: float, room: float, number: int) -> None:
-    """Draw one model: a box for each head, or circles for few images."""
+    """Draw one model in a panel: a box for each head, or circles for few images."""
     colour, hatch = _style(number)
     images, heads = values.shape
     positions = np.arange(heads) + offset
@@ -236,20 +211,20 @@ def _boxes(panel: Axes, values: FloatArray, offset: float, room: float, number: 
 
 
 def _style(number: int) -> tuple[str, str]:
-    """Colour and hatch of a model."""
+    """Colour and hatch of the model with this number."""
     return MODEL_COLOURS[number % len(MODEL_COLOURS)], HATCHES[
         number // len(MODEL_COLOURS) % len(HATCHES)
     ]
 
 
 def _face(number: int) -> str:
-    """Pale colour of a model, on which the median line is visible."""
+    """Pale colour of the model with this number, on which the median line is visible."""
     red, green, blue = (1 - PALE * (1 - part) for part in to_rgb(_style(number)[0]))
     return to_hex((red, green, blue))
 
 
 def _frame(panel: Axes, heads: int, several: bool) -> None:
-    """Limits of the axis, from zero unless all values are far from it, and lines between groups."""
+    """Limit the value axis, from zero unless all values are far above, and separate groups."""
     low, high = panel.dataLim.intervaly
     if low < FAR * high or high == 0:
         panel.set_ylim(bottom=0.0)
@@ -261,7 +236,7 @@ def _frame(panel: Axes, heads: int, several: bool) -> None:
 
 
 def _words(figure: Any, models: Sequence[Measured], width: float) -> None:
-    """Write title and legend."""
+    """Write the title, and the legend if there are several models."""
     facts = [_facts(layer) for layer in models]
     if len({layer.heads for layer in models}) > 1:
         facts = [[*own, f"{m.heads} heads"] for own, m in zip(facts, models, strict=True)]

@@ -29,10 +29,11 @@ def draw_basins(
     plane: tuple[int, int],
     looks: Sequence[tuple[Any, str]] = (),
 ) -> None:
-    """Fill the basins of a window, and draw the separatrices.
+    """Fill the basins of the window set by the limits of `axes`, and draw their separatrices.
 
-    `axes`: with the limits of the window; `plane`: indices of the entries along x and y; `looks`:
-    colour and label of each basin; default: a colour of `TINTS` and the limit of its flows.
+    The pair `plane` holds the indices of the state's entries along x and y. The pairs `looks` give
+    colour and label of each basin; the default is a colour of `TINTS`, and the limit of the basin's
+    flows as label.
     """
     sides = np.array([np.ptp(axes.get_xlim()), np.ptp(axes.get_ylim())])
     for k, (basin, tint) in enumerate(zip(basins, cycle(TINTS), strict=False)):
@@ -48,7 +49,7 @@ def draw_basins(
 
 
 def _ending(basin: Basin, plane: tuple[int, int], sides: np.ndarray) -> str:
-    """Label of a basin by the limit of its flows: a point, a point of a curve, or none."""
+    """Label of a basin: the point to which its flows converge, a point of a curve, or no limit."""
     ends = basin.ends[:, list(plane)]
     if not np.isfinite(ends).all():
         return "basin without an end"

@@ -1,4 +1,4 @@
-"""Subtitles with the constants of a figure, and titles of facet panels."""
+"""Subtitles with the constants of a figure, and titles of the panels of a facet."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ LINES = 2
 REST = ", \u2026 (all in the caption)"
 """End of a truncated subtitle."""
 COLUMNS = 3
-"""Most panels in a row."""
+"""Most panels in a row of a facet."""
 LETTERS_PER_INCH = 14
-"""Characters of a subtitle per inch."""
+"""Number of characters of a subtitle that fit one inch of width."""
 
 
 @styled
@@ -33,12 +33,10 @@ def subtitle(figure: Any, text: str) -> None:
 def state_parameters(
     figure: Any, runs: Iterable[Trajectory], *settings: str, note: str = ""
 ) -> None:
-    """Write the parameters common to all runs of a figure above its panels.
+    """Write the parameters that all runs of a figure share above its panels, and a line `note`.
 
-    Parameters of sampled problems are omitted if no run is of such a problem.
-
-    `*settings`: names of settings to add (``"eta"``, ``"samples"``), if the runs have them; `note`:
-    a further line.
+    Parameters that only sampled problems use are omitted unless a run is sampled. Settings named in
+    `settings`, such as ``"eta"``, are added if the runs have them.
     """
     first, *others = runs = tuple(runs)
     each = [used(run.presentation, run.parameters, *run.settings) for run in runs]
@@ -51,9 +49,9 @@ def state_parameters(
 
 
 def used(presentation: Presentation, held: Mapping[str, Any], *settings: str) -> dict[str, Any]:
-    """Select the constants that a problem uses; those of sampled problems only with samples.
+    """Select from `held` the constants that a problem uses, and the named settings.
 
-    `held`: name -> value; `*settings`: further names; ``"samples"`` marks a problem on samples.
+    Constants that only sampled problems use are selected if ``"samples"`` is among the settings.
     """
     if not {"samples", "full"}.isdisjoint((*held, *settings)):
         return dict(held)
@@ -67,10 +65,9 @@ def constants(
     note: str = "",
     width: float | None = None,
 ) -> None:
-    """Write constants above all panels of a figure, in at most `LINES` lines.
+    """Write constants (name -> value) above all panels of a figure, in at most `LINES` lines.
 
-    `notation`: the symbols; `held`: name -> value; `note`: a further line; `width`: of the lines in
-    inches, by default that of the figure.
+    The lines fit the `width` in inches, by default the width of the figure.
     """
     width = figure.get_figwidth() if width is None else width
     title = cut(figure, fixed(notation, held, {}, width), LINES - bool(note), width)
@@ -78,9 +75,9 @@ def constants(
 
 
 def cut(figure: Any, text: str, most: int = LINES, width: float | None = None) -> str:
-    """Truncate a text to the lines of a subtitle; the full text becomes the figure's caption.
+    """Truncate a text to `most` lines, and make the full text the figure's caption.
 
-    `most`: lines; `width`: of the lines in inches, by default that of the figure.
+    The last line fits the `width` in inches, by default the width of the figure.
     """
     lines = text.split("\n")
     if len(lines) <= most:
@@ -100,10 +97,9 @@ def fixed(
     width: float,
     seeds: int = 0,
 ) -> str:
-    """Text of the fixed constants, in lines that fit a width.
+    """Text of the constants (name -> value, name -> formula), in lines that fit `width` inches.
 
-    `notation`: the symbols; `held`: name -> value; `derived`: name -> formula; `width`: in inches;
-    `seeds`: number of combined seeds, 0 if not combined.
+    The text also states the number of `seeds` whose median is shown, unless it is 0.
     """
     items = [
         _item(notation, name, value) for name, value in held.items() if value not in (None, (), [])
@@ -115,16 +111,15 @@ def fixed(
 
 
 def facet_shape(panels: int) -> tuple[int, int]:
-    """Rows and columns for a number of panels."""
+    """Number of rows and columns of a facet with this number of panels."""
     columns = min(panels, COLUMNS if panels != 4 else 2)
     return -(-panels // columns), columns
 
 
 def write_titles(figure: Any, panels: Any, result: Slice, width: float) -> None:
-    """Write the facet's value above each panel, and the fixed constants above all.
+    """Write the facet's value above each panel, and the fixed constants above all panels.
 
-    `panels`: one for each value of the facet; surplus panels are hidden; `width`: of the figure, in
-    inches.
+    The `width` of the figure is in inches; panels beyond the last value of the facet are hidden.
     """
     notation, count = result.presentation.notation, len(result.values)
     for panel in panels[count:]:

@@ -17,25 +17,25 @@ INCH = 2.54
 NARROWEST, WIDEST = 7.0, 60.0
 """Smallest and largest width of a figure, in cm."""
 LOWEST, HIGHEST = 0.75, 1.3
-"""Limits of the factor by which the height of a single panel changes with the width."""
+"""Limits of the factor by which the height of a single panel follows the width of the figure."""
 LEAST_COLUMN = 2.0
-"""Least width of a panel in a row of panels, in inches."""
+"""Least width of each of several panels in a row, in inches."""
 AROUND = 0.7
-"""Part of the height of a figure of images that is independent of the width, in inches."""
+"""Height of a figure of images that does not scale with the width, in inches."""
 
 
 @dataclass
 class Look:
-    """Choices for one figure.
-
-    `width`: in cm; `linear`: whether time axes are linear; `timed`: whether a time axis was drawn;
-    `needed`: width required by panels in a row, in inches, 0 if it fits.
-    """
+    """Choices for one figure, and what drawing it has found."""
 
     width: float | None = None
+    """Chosen width of the figure in cm, or None for its usual width."""
     linear: bool = False
+    """Whether time axes are linear instead of logarithmic."""
     timed: bool = False
+    """Whether a time axis was drawn."""
     needed: float = 0.0
+    """Width in inches that panels in a row need, or 0 if they fit."""
 
 
 _LOOK: ContextVar[Look] = ContextVar("look", default=Look())  # noqa: B039
@@ -48,9 +48,9 @@ def look(width: float | None = None, linear: bool = False) -> Iterator[Look]:
     Parameters
     ----------
     width : float, optional
-        Width of every figure in cm, such as 8.6 for one column and 17.8 for two.
+        Width of every figure in cm, such as 8.6 for one column and 17.8 for two columns.
     linear : bool
-        Whether time axes are linear.
+        Whether time axes are linear instead of logarithmic.
 
     Raises
     ------
@@ -79,11 +79,10 @@ def look(width: float | None = None, linear: bool = False) -> Iterator[Look]:
 
 
 def size(width: float, height: float, rows: int, columns: int, images: bool) -> tuple[float, float]:
-    """Width and height of a figure in inches, scaled from default values to the chosen width.
+    """Scale the usual width and height of a figure (inches) to the chosen width.
 
-    `width`, `height`: defaults in inches; `rows`: of panels; with several rows the height is fixed;
-    `columns`: of panels, which need a least width unless they are images; `images`: whether panels
-    keep their aspect ratio.
+    The height is fixed for several `rows` of panels. Panels in a row need a least width unless they
+    are `images`, which keep their aspect ratio.
     """
     asked = _LOOK.get().width
     if asked is None:
@@ -99,7 +98,7 @@ def size(width: float, height: float, rows: int, columns: int, images: bool) -> 
 
 
 def inches(usual: float) -> float:
-    """The chosen width, or a default, in inches."""
+    """Chosen width of a figure in inches, or the `usual` width."""
     asked = _LOOK.get().width
     return usual if asked is None else asked / INCH
 
@@ -110,15 +109,12 @@ def linear() -> bool:
 
 
 def shown(time: FloatArray) -> Any:
-    """Mask of the times that a time axis can show; on a logarithmic axis the positive ones."""
+    """Mask of the times that a time axis can show, the positive ones if it is logarithmic."""
     return time >= 0 if linear() else time > 0
 
 
 def scale(axes: Any, first: float, last: float) -> None:
-    """Set scale and limits of a time axis.
-
-    `first`, `last`: least positive and last time.
-    """
+    """Set scale and limits of a time axis from its least positive and its last time."""
     _LOOK.get().timed = True
     if linear():
         axes.set_xscale("linear")
@@ -129,10 +125,7 @@ def scale(axes: Any, first: float, last: float) -> None:
 
 
 def share(time: Any, first: float, last: float) -> Any:
-    """Position of times on a time axis, from 0 to 1.
-
-    `first`, `last`: least positive and last time of the axis.
-    """
+    """Convert times to positions from 0 to 1 on the time axis from `first` to `last`."""
     if linear():
         return np.asarray(time) / last
     if not last > first:
@@ -141,8 +134,5 @@ def share(time: Any, first: float, last: float) -> Any:
 
 
 def at_share(place: Any, first: float, last: float) -> Any:
-    """Times at positions of a time axis; inverse of `share`.
-
-    `first`, `last`: least positive and last time of the axis.
-    """
+    """Convert positions from 0 to 1 on the time axis from `first` to `last` to times."""
     return np.asarray(place) * last if linear() else first * (last / first) ** np.asarray(place)

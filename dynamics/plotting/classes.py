@@ -18,75 +18,72 @@ from dynamics.plotting.captions import constants
 from dynamics.plotting.style import new_figure, styled
 
 FEW = 10
-"""Most classes distinguished by colour alone; more classes also have letters in their cells."""
+"""Most classes that colour alone distinguishes; the cells of more classes also have letters."""
 COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000",
     "#7F3C8D", "#8C613C",
 )  # fmt: skip
 HUES = 7
-"""Number of `COLOURS` that many classes cycle through, with different tints."""
+"""Number of `COLOURS` that more than `FEW` classes cycle through, with different tints."""
 TINTS = ((1.0, 0.0), (0.45, 0.55), (0.6, 0.0))
-"""Weights of colour and white in the successive tints."""
+"""Weights of the class colour and of white in the successive tints."""
 FROZEN = "#e8e8e8"
 CLEAR = "".join(letter for letter in ascii_letters if letter not in "lIO")
 """Letters that cannot be mistaken for each other or for digits."""
 LETTERED = 2000
-"""Most cells of an array that all have letters; in larger arrays one cell of each class has one."""
+"""Most cells of an array with a letter in every cell; larger arrays have one letter for each
+class."""
 SIGNED = 400
 """Most entries of an array whose signs are written into its cells."""
 KEY, HEADING = 0.17, 0.25
-"""Heights of a row of the legend and of its title, in inches."""
+"""Height of a row of the legend, and of the legend's title, in inches."""
 LEGEND, FURTHER = 2.0, 1.5
-"""Widths of the first and of each further column of the legend, in inches."""
+"""Width of the first column of the legend, and of each further column, in inches."""
 MOST_KEYS = 72
-"""Most classes that are all listed in the legend."""
+"""Most classes that the legend lists completely."""
 FULL_LEGEND = 24
-"""Rows of the legend that fit the height of a figure."""
+"""Number of legend rows that fit the height of a figure."""
 MOST_ARRAYS = 8
 COLUMNS = 4
-"""Most arrays in a row."""
+"""Most arrays in a row of the figure."""
 UNIT, MOST_UNIT = 2.6, 3.6
 """Height of a matrix without letters, and greatest height with letters, in inches."""
 CELL = 0.1
 """Least width of a cell with a letter, in inches."""
 IN_ROW, MOST_ROWS = 50, 12
-"""Entries in a row of a vector's strip, for vectors of at most the second number of rows."""
+"""First: entries in a row of the strip that shows a vector. Second: most rows of such a strip."""
 BOX, LEAST_BOX = 0.5, 0.28
 """Greatest and least height of a row of a strip, in inches."""
 LETTER = 0.068
 """Width of a character in a strip, in inches."""
 TITLE, ABOVE = 0.35, 0.3
-"""Heights of the title of an array, and of the subtitle, in inches."""
+"""Height of the title of an array, and of the subtitle of the figure, in inches."""
 OUTSIDE = np.iinfo(np.int64).min
-"""Label of a cell of a strip beyond the last entry."""
+"""Label of a cell in the last row of a strip beyond the vector's last entry."""
 LEAST_WIDTH = 0.25
-"""Least width of an array, relative to the height of a square one."""
+"""Least width of an array, relative to the height of a square array."""
 
 
 @styled
 def entry_classes(closure: Mapping[str, Any], parameters: Mapping[str, Any] | None = None) -> Any:
-    """Plot the arrays of a model, each entry coloured by its scalar.
+    """Plot the arrays of a model, each entry coloured by its scalar in the closure.
 
-    Entries that never move are grey; a minus sign marks an entry equal to minus its scalar. A
+    Entries that never move are grey, and a minus sign marks an entry equal to minus its scalar. A
     vector is a strip with the names of its scalars, in several rows if long. An array of more than
-    two axes is a matrix of its first axis and all others. With more than ten scalars, letters in
-    the cells and in the legend distinguish them.
+    two axes is a matrix with the first axis along the rows. With more than ten scalars, letters in
+    the cells and in the legend distinguish the scalars.
 
     Parameters
     ----------
     closure : mapping
-        From `theory.closure.Closure.document`.
+        Document from `theory.closure.Closure.document`.
     parameters : mapping, optional
-        Parameters of the model by name, for the subtitle.
-
-    Returns
-    -------
-    array of Axes
+        Name -> value of each parameter of the model, for the subtitle.
 
     Raises
     ------
     TypeError
-        If ``closure`` is not a document of ``Closure.document()``.
+        If ``closure`` is not such a document.
 
     Examples
     --------
@@ -144,9 +141,9 @@ def entry_classes(closure: Mapping[str, Any], parameters: Mapping[str, Any] | No
 
 
 def _matrices(arrays: Mapping[str, Any]) -> dict[str, NDArray[np.int64]]:
-    """Label matrices of the first arrays: vectors as strips, others by first and other axes.
+    """Array name -> matrix of class labels: vectors as strips, further axes joined as columns.
 
-    Strips are padded with `OUTSIDE`.
+    The last row of a strip is padded with `OUTSIDE`.
     """
     matrices = {}
     for name in list(arrays)[:MOST_ARRAYS]:
@@ -161,7 +158,7 @@ def _matrices(arrays: Mapping[str, Any]) -> dict[str, NDArray[np.int64]]:
 
 
 def _size(labels: NDArray[np.int64], strip: bool, lettered: bool) -> tuple[float, float]:
-    """Width and height of an array, in inches; cells with letters have a least width."""
+    """Width and height of an array in inches; cells with letters have a least width."""
     rows, columns = labels.shape
     if strip:
         width = float(np.clip(BOX * columns, LEAST_WIDTH * UNIT, 2 * UNIT))
@@ -173,10 +170,7 @@ def _size(labels: NDArray[np.int64], strip: bool, lettered: bool) -> tuple[float
 
 
 def _grid(sizes: Sequence[tuple[float, float]], strips: bool, keys: int) -> tuple[Any, Any, int]:
-    """Figure with a panel for each array, and the number of legend columns.
-
-    Strips alone are stacked vertically.
-    """
+    """Make a figure with a panel for each array; also return the number of legend columns."""
     columns = 1 if strips else min(COLUMNS, len(sizes))
     rows = [sizes[k : k + columns] for k in range(0, len(sizes), columns)]
     widths = [max(width for width, _ in sizes[k::columns]) for k in range(columns)]
@@ -189,7 +183,7 @@ def _grid(sizes: Sequence[tuple[float, float]], strips: bool, keys: int) -> tupl
         usual, height, images=True, nrows=len(rows), ncols=columns, squeeze=False,
         width_ratios=widths, height_ratios=heights,
     )  # fmt: skip
-    if figure.get_figwidth() < usual:  # the legend has half of the width, and may need more height
+    if figure.get_figwidth() < usual:  # the legend, at half the width, may need more height
         legend = min(legend, 1 + max(0, int((figure.get_figwidth() / 2 - LEGEND) / FURTHER)))
         least = ABOVE + HEADING + KEY * ceil(keys / legend)
         figure.set_figheight(max(figure.get_figheight(), least))
@@ -197,7 +191,7 @@ def _grid(sizes: Sequence[tuple[float, float]], strips: bool, keys: int) -> tupl
 
 
 def _draw_array(panel: Axes, labels: NDArray[np.int64], colours: Sequence[str]) -> None:
-    """Fill every cell with the colour of its scalar."""
+    """Fill every cell of an array with the colour of its scalar."""
     count = len(colours)
     palette = ListedColormap([FROZEN, *colours])
     norm = BoundaryNorm(np.arange(-0.5, count + 1.5), count + 1)
@@ -214,7 +208,7 @@ def _write_names(
     colours: Sequence[str],
     cell: tuple[float, float],
 ) -> None:
-    """Write the scalar's name into each run of equal cells of a strip, if it fits."""
+    """Write the scalar's name into each run of equal cells of a strip, if the name fits."""
     for row, line in enumerate(labels):
         for own, cells in groupby(enumerate(line.tolist()), lambda cell: cell[1]):
             places = [place for place, _ in cells]
@@ -231,13 +225,13 @@ def _write_names(
 
 
 def _ink(colour: str) -> str:
-    """White for dark colours, black for bright ones."""
+    """Colour of letters on a cell: white on dark colours, black on bright colours."""
     red, green, blue = to_rgb(colour)
     return "white" if 0.299 * red + 0.587 * green + 0.114 * blue < 0.55 else "black"
 
 
 def _keys(closure: Mapping[str, Any], colours: Sequence[str], lettered: bool) -> list[Any]:
-    """Legend entries: each scalar with its number of entries."""
+    """Legend entry of each scalar, with its number of entries."""
     keys: list[Any] = []
     classes = zip(closure["names"][:MOST_KEYS], closure["sizes"], colours, strict=False)
     for k, (name, size, colour) in enumerate(classes):
@@ -252,19 +246,19 @@ def _keys(closure: Mapping[str, Any], colours: Sequence[str], lettered: bool) ->
 
 
 def _tinted(number: int) -> str:
-    """Colour of one of many classes: hues in turn, with a new lightness each cycle."""
+    """Colour of a class among many: hues in turn, with a new lightness after each cycle."""
     share, white = TINTS[number // HUES % len(TINTS)]
     red, green, blue = (share * part + white for part in to_rgb(COLOURS[number % HUES]))
     return to_hex((red, green, blue))
 
 
 def _letter(number: int) -> str:
-    """Letter of one of many classes: a to z, A to Z, then numbers."""
+    """Letter of a class among many: a to z, A to Z, then numbers."""
     return CLEAR[number] if number < len(CLEAR) else str(number + 1)
 
 
 def _write_letters(panel: Axes, labels: NDArray[np.int64], colours: Sequence[str]) -> None:
-    """Write the letter of its class into every moving cell, or once a class in large arrays."""
+    """Write the class letter into every moving cell, or one letter a class if many cells."""
     moving = (labels != 0) & (labels != OUTSIDE)
     cells = np.argwhere(moving)
     if len(cells) > LETTERED:

@@ -16,28 +16,22 @@ from dynamics.problem import FloatArray
 from dynamics.results.comparison import DEPARTURE_SHARES, Comparison
 
 SMALLEST, LARGEST = 1e-5, 1e2
-"""Least and greatest limit of the axis of relative deviations."""
+"""Least and greatest value of the limits of the axis of relative deviations."""
 MARGIN = 1.5
-"""Upper limit of the axis over the greatest deviation."""
+"""Ratio of the upper limit of the axis to the greatest deviation."""
 LOW = 0.05
-"""Share of the deviations that may lie below the lower limit."""
+"""Largest fraction of the deviations below the lower limit of the axis."""
 HIGHEST_FLOOR = 1e-3
-"""Largest lower limit of the axis."""
+"""Largest value of the lower limit of the axis of relative deviations."""
 
 
 @style.styled
 def departure(result: Comparison) -> Axes:
-    """Plot the relative deviation of every scalar from the reduced value over time.
+    """Plot the relative deviation of every scalar of an empirical run from the reduced run.
 
-    A line is the median of the seeds, a band the range. Of more than six states the legend lists
-    those with the largest final deviation. Phases and events are those of the reduced run;
-    triangles mark the events of each seed. Values below the lower limit are drawn at the lower
-    edge.
-
-    Parameters
-    ----------
-    result : Comparison
-        Comparison with an empirical problem.
+    Lines are medians over seeds, and bands are ranges. The legend lists at most six states, those
+    with the largest final deviations. Phases and event lines belong to the reduced run, triangles
+    mark the events of each seed. Deviations below the lower limit are drawn at the lower edge.
 
     Raises
     ------
@@ -102,7 +96,7 @@ def departure(result: Comparison) -> Axes:
 
 
 def _limits(rows: Sequence[FloatArray]) -> tuple[float, float]:
-    """Limits of the axis; they include the largest deviations and the least share."""
+    """Limits of the axis that include the largest deviations and all but the fraction `LOW`."""
     values = np.concatenate([np.ravel(row) for row in rows])
     values = np.clip(values[np.isfinite(values) & (values > 0)], SMALLEST, LARGEST)
     if not values.size:
@@ -112,9 +106,9 @@ def _limits(rows: Sequence[FloatArray]) -> tuple[float, float]:
 
 
 def _mark_events(axes: Axes, result: Comparison, low: float) -> int:
-    """Draw a triangle for every event of every seed at the lower edge; return their number.
+    """Draw a triangle for every event of every seed at the lower edge, and return their number.
 
-    Events without a label of the reduced run nearby are named.
+    An event is named unless the reduced run has a label nearby.
     """
     marked, plot, row = 0, result.reduced.presentation.plot, 0
     positive = result.reduced.time[result.reduced.time > 0]

@@ -18,26 +18,16 @@ from theory.notation import Notation
 COLOURS = (style.BLUE, style.VERMILION, style.GREEN, style.PURPLE, style.ORANGE, "black")
 DASHES = ("-", "--", "-.", ":")
 MOST_INSIDE = 3
-"""Most curves and levels with the legend inside the panel."""
+"""Most curves and levels that have the legend inside the panel."""
 FEW = 12
-"""Most points of a curve whose points are marked."""
+"""Most points of a curve that has a marker at each point."""
 NARROW = 100.0
 """Largest ratio of the limits of a logarithmic axis with tick labels at 1, 2, 5."""
 
 
 @style.styled
 def evidence(verdict: Any) -> Axes | None:
-    """Plot the evidence of a verdict.
-
-    Parameters
-    ----------
-    verdict : Verdict
-        From `dynamics.verify`.
-
-    Returns
-    -------
-    Axes or None
-        None if the evidence is only a table.
+    """Plot the evidence of a `Verdict`, or return None if the evidence is only a table.
 
     Raises
     ------
@@ -70,8 +60,9 @@ def evidence(verdict: Any) -> Axes | None:
 def chart(axes: Axes, plot: Mapping[str, Any]) -> None:
     """Draw curves and levels with their legend; short curves have markers.
 
-    `plot`: ``curves`` (``label``, ``x``, ``y``, optional ``errors``), ``lines`` (``label``, ``y``),
-    ``x_label``, ``y_label``, ``x_scale``, ``y_scale``.
+    The mapping `plot` has the keys ``curves`` (each with ``label``, ``x``, ``y``, optional
+    ``errors``), ``lines`` (each with ``label`` and ``y``), ``x_label``, ``y_label``, ``x_scale``
+    and ``y_scale``.
     """
     curves, lines = plot["curves"], plot["lines"]
     for number, curve in enumerate(curves):
@@ -100,19 +91,19 @@ def chart(axes: Axes, plot: Mapping[str, Any]) -> None:
 
 
 def _look(number: int) -> tuple[str, str]:
-    """Colour and line style of a curve; the first 24 differ."""
+    """Colour and line style of the curve with this number; the first 24 curves differ."""
     period = lcm(len(COLOURS), len(DASHES))
     return COLOURS[number % len(COLOURS)], DASHES[(number + number // period) % len(DASHES)]
 
 
 def _finite(curves: Any, name: str) -> Any:
-    """Finite nonzero values of all curves."""
+    """Finite nonzero values of the entry `name` of all curves."""
     values = np.concatenate([np.asarray(curve[name], dtype=float) for curve in curves])
     return values[np.isfinite(values) & (values != 0)]
 
 
 def _scale(axes: Axes, scale: str, values: Any) -> None:
-    """Set the vertical scale; a logarithmic one is symmetric if there are negative values."""
+    """Set the vertical scale; a logarithmic scale is symmetric if there are negative values."""
     if scale == "linear" or not values.size:
         return
     if scale == "symlog" and (values < 0).any():

@@ -1,7 +1,7 @@
 """Labels, ticks and marks of plots of sweeps.
 
-Symbols come from the notation table of a result; other names, such as free letters of a sweep, are
-written out. A mark shows why a run has no value.
+Symbols come from the notation table of a result. Names without a symbol, such as free letters of a
+sweep, are written out. A mark shows why a run has no value.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ WORDS = {
 }
 LETTERS = {"samples": "N", "eta": r"\eta"}
 SHORT = 20
-"""Most characters of a meaning that is written before its symbol."""
+"""Most characters of a meaning that an axis label states before the symbol."""
 STAR = "\ue000"
 """Placeholder of an asterisk in a symbol, while the asterisks of a formula become products."""
 SIGNS = {
@@ -48,10 +48,7 @@ SIGNS = {
 
 
 def letter(notation: Letters, name: str) -> str:
-    """LaTeX of a name without dollar signs: its symbol, else the name.
-
-    `notation`: the symbols.
-    """
+    """Symbol of a name in LaTeX without dollar signs; a name without a symbol is written out."""
     if name in LETTERS:
         return LETTERS[name]
     if name in notation:
@@ -61,10 +58,7 @@ def letter(notation: Letters, name: str) -> str:
 
 
 def label(notation: Letters, name: str) -> str:
-    """Axis label of a name: its symbol, preceded by a short meaning.
-
-    `notation`: the symbols.
-    """
+    """Axis label of a name: its symbol, preceded by its meaning if that is short."""
     if name in WORDS:
         return WORDS[name]
     if name not in notation:
@@ -75,10 +69,7 @@ def label(notation: Letters, name: str) -> str:
 
 
 def quantity(notation: Letters, target: Quantity) -> str:
-    """Label of a quantity for an axis, colour bar or legend.
-
-    `notation`: the symbols.
-    """
+    """Label of a quantity for an axis, a colour bar or a legend."""
     event = target.name.removeprefix(TIME)
     written = WORDS.get(event, f"of {event.replace('_', ' ')}")
     if target.relation == "reached":
@@ -90,10 +81,7 @@ def quantity(notation: Letters, target: Quantity) -> str:
 
 
 def formula(notation: Letters, text: str) -> str:
-    """LaTeX of a formula of `dynamics.results.expression`, without dollar signs.
-
-    `notation`: the symbols.
-    """
+    """LaTeX, without dollar signs, of a formula of `dynamics.results.expression`."""
     functions = r"([A-Za-z_]\w*)(?=\s*\()"
     written = re.sub(functions, lambda words: rf"\mathrm{{{words[1]}}}", text)
     names = r"(?<![\w.{\\])([A-Za-z_]\w*)(?![\w}])"
@@ -105,20 +93,18 @@ def formula(notation: Letters, text: str) -> str:
 
 MARKS = {ends.OSCILLATING: "d", ends.DIVERGED: "X", ends.PRECISION_LOST: "v", ends.INTERRUPTED: "s"}
 OTHER = "P"
-"""Mark of all other failures, such as a killed worker."""
+"""Marker of failures without a marker of their own, such as a killed worker."""
 PALE = "#DDDDDD"
 FEW = 8
-"""Most integers drawn as categories, and most values that all have a tick."""
+"""Most integers drawn as categories, and most values of an axis that all have a tick."""
 NARROW = 100.0
 
 
 class CellAxis:
-    """Positions of the values of an axis in a plot.
+    """Positions in a plot of the values of a sweep's `Axis`.
 
-    Few integers (C = 2, 4, 8) are equally spaced categories. Other values have their own positions,
-    on a logarithmic axis if they are nearly geometric.
-
-    `axis`: Axis.
+    Few integers (C = 2, 4, 8) are equally spaced categories. Any other values are at their own
+    positions, on a logarithmic axis if they are nearly geometric.
     """
 
     def __init__(self, axis: Axis) -> None:
@@ -128,7 +114,7 @@ class CellAxis:
 
     @property
     def centres(self) -> FloatArray:
-        """Positions of the values."""
+        """Positions of the centres of the cells, one for each value of the axis."""
         return self.at(self.axis.values)
 
     @property
@@ -139,16 +125,13 @@ class CellAxis:
         return self.axis.edges
 
     def at(self, values: ArrayLike) -> FloatArray:
-        """Positions of any values in the range of the axis."""
+        """Positions of any values within the range of the axis."""
         if self.category:
             return self.axis.index(values)
         return np.asarray(values, dtype=np.float64)
 
     def draw(self, panel: Axes, which: str, notation: Letters, labelled: bool = True) -> None:
-        """Set scale, limits, ticks and label of one axis of a panel.
-
-        `which`: ``"x"`` or ``"y"``; `labelled`: whether to write a label.
-        """
+        """Set scale, limits, ticks and label of the axis ``"x"`` or ``"y"`` of a panel."""
         ticks = panel.xaxis if which == "x" else panel.yaxis
         values = self.axis.values
         panel.set(**{f"{which}scale": "log" if self.axis.logarithmic and not self.category
@@ -166,9 +149,9 @@ class CellAxis:
 
 
 def logarithmic(ticks: Any, ratio: float, powers: bool = False) -> None:
-    """Set ticks of a logarithmic axis: `Decades` if it is narrow, else powers of ten.
+    """Set ticks of a logarithmic axis: `Decades` if the ratio of its ends is small, else powers.
 
-    `ratio`: of its ends; `powers`: whether to write labels as powers of ten even on a narrow axis.
+    With `powers`, labels on a narrow axis are powers of ten too.
     """
     if ratio < NARROW:
         ticks.set_major_locator(Decades())
@@ -177,9 +160,9 @@ def logarithmic(ticks: Any, ratio: float, powers: bool = False) -> None:
 
 
 def without(result: Slice) -> dict[str, NDArray[np.bool_]]:
-    """Reason -> mask of the cells of a slice without the value of a completed run.
+    """Reason -> mask of the cells of a slice that lack the value of a completed run.
 
-    A failed run is included even if it reached the requested event.
+    A failed run counts even if it reached the requested event.
     """
     whole = np.isin(result.outcome, [k for k, kind in enumerate(result.kinds) if kind in COMPLETE])
     absent = "not reached" if result.quantity.is_time else "no value"
@@ -195,10 +178,7 @@ def without(result: Slice) -> dict[str, NDArray[np.bool_]]:
 def draw_marks(
     panel: Axes, x: CellAxis, y: CellAxis, where: dict[str, NDArray[np.bool_]]
 ) -> dict[str, Any]:
-    """Mark the cells of one panel; return reason -> legend handle.
-
-    `where`: reason of `without` -> bool array, shape (rows, columns).
-    """
+    """Mark the cells of one panel by the masks of `without`; return reason -> legend handle."""
     handles: dict[str, Any] = {}
     for word, cells in where.items():
         if not cells.any():
@@ -228,10 +208,7 @@ def mark(word: str) -> dict[str, Any]:
 
 
 def hatch(panel: Axes, x: FloatArray, y: FloatArray, cells: NDArray[np.bool_]) -> Patch:
-    """Hatch invalid cells; return the legend handle.
-
-    `x`, `y`: edges of columns and of rows; `cells`, shape (rows, columns).
-    """
+    """Hatch invalid cells between column edges `x` and row edges `y`; return a legend handle."""
     corners = [
         [(x[c], y[r]), (x[c + 1], y[r]), (x[c + 1], y[r + 1]), (x[c], y[r + 1])]
         for r, c in np.argwhere(cells)

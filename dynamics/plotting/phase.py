@@ -25,7 +25,8 @@ from dynamics.problem import FloatArray
 from dynamics.validation import InvalidRequest
 
 DECADES, DECADES_OF_TIMES = 30.0, 5.0
-"""Ratios of largest to least value above which colours are logarithmic: of values, and of times."""
+"""Ratios of the largest to the least value above which the colour scale is logarithmic. First: for
+values. Second: for times."""
 NO_COLOUR, YES_COLOUR = "#E6E6E6", "#7FB8DC"
 SHARES = ("patch_association",)
 LOOKS = (("black", "-"), ("#B0006D", "--"), ("#8C4A00", ":"))
@@ -38,30 +39,26 @@ def phase(result: Slice, contours: Sequence[Slice] = (), boundary: Slice | None 
     """Heat map of a quantity over two axes, one panel for each value of the facet.
 
     A cell without a value shows the reason: grey for an event not reached, hatched for an invalid
-    combination, the mark of its outcome for a failed run, a dot for a run not computed yet. All
-    panels share one colour scale, logarithmic if positive values span more than 1.5 decades, or
-    times more than a factor of 5.
+    combination, the mark of the outcome for a failed run, a dot for a run not computed yet. All
+    panels share one colour scale, which is logarithmic if positive values span more than 1.5
+    decades, or times more than a factor of 5.
 
     Parameters
     ----------
     result : Slice
-        Slice over two axes.
+        Quantity over two axes.
     contours : sequence of Slice
-        Slices over the same axes, each drawn as labelled contour lines.
+        Quantities over the same axes, each drawn as labelled contour lines.
     boundary : Slice, optional
-        Slice of a yes or no over the same axes, whose boundary is drawn.
-
-    Returns
-    -------
-    Axes, or array of Axes with a facet
+        Yes-or-no quantity over the same axes, whose boundary is drawn.
 
     Raises
     ------
     TypeError
         If ``result`` is not a `Slice`.
     InvalidRequest
-        If the second axis is missing, the slices have different axes, or the boundary is not of a
-        yes or no.
+        If the second axis is missing, the slices have different axes, or the boundary belongs to a
+        quantity other than yes or no.
 
     Examples
     --------
@@ -112,15 +109,15 @@ def phase(result: Slice, contours: Sequence[Slice] = (), boundary: Slice | None 
 def _check(result: Slice, others: Sequence[Slice]) -> None:
     text = result.quantity.text
     if result.y is None:
-        raise InvalidRequest(f"y of {text} is missing; a phase diagram needs a second axis")
+        raise InvalidRequest(f"slice of {text} has no y; a phase diagram needs a second axis")
     names = result.x.name, result.y.name
     for other in others:
         if other.y is None or (other.x.name, other.y.name) != names:
             over = f"{other.x.name}, {other.y.name if other.y else None}"
-            raise InvalidRequest(f"what is drawn over {text} has the axes {over}, not {names}")
+            raise InvalidRequest(f"slice drawn over {text} has the axes {over}, not {names}")
         panels, wanted = len(other.values), len(result.values)
         if panels != wanted:
-            raise InvalidRequest(f"what is drawn over {text} has {panels} panels, not {wanted}")
+            raise InvalidRequest(f"slice drawn over {text} has {panels} panels, not {wanted}")
 
 
 def _two_colours(result: Slice) -> bool:
@@ -128,7 +125,7 @@ def _two_colours(result: Slice) -> bool:
 
 
 def _colours(result: Slice) -> tuple[Colormap, Normalize]:
-    """Colour map and scale common to all panels."""
+    """Colour map and normalization that all panels share."""
     if _two_colours(result):
         return ListedColormap([NO_COLOUR, YES_COLOUR]), Normalize(0.0, 1.0)
     viridis, values = mpl.colormaps["viridis"], result.values[np.isfinite(result.values)]
@@ -137,7 +134,7 @@ def _colours(result: Slice) -> tuple[Colormap, Normalize]:
     low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
     above = values[values > 0]
     if low == 0 and above.size and high > DECADES * above.min():
-        # Values of 0 get the lowest colour, shown by the pointed end of the bar.
+        # Values of 0 get the lowest colour, shown by the pointed end of the colour bar.
         return viridis, LogNorm(float(above.min()), high, clip=True)
     if low < 0 < high:
         largest = max(-low, high)
@@ -152,7 +149,7 @@ def _contour(
     panel: Axes, axes: tuple[CellAxis, CellAxis], curve: Slice, values: FloatArray,
     look: tuple[str, str],
 ) -> dict[str, Any]:  # fmt: skip
-    """Draw labelled contour lines, if any; return their legend handle."""
+    """Draw labelled contour lines of a quantity in a panel, if any; return their legend handle."""
     masked = np.ma.masked_invalid(values)
     if masked.count() < 4 or min(masked.shape) < 2 or masked.min() == masked.max():
         return {}
@@ -177,7 +174,7 @@ def _contour(
 def _boundary(
     panel: Axes, axes: tuple[CellAxis, CellAxis], outline: Slice, k: int
 ) -> dict[str, Any]:
-    """Draw the boundary along the sides of cells; return its legend handle."""
+    """Draw the boundary of panel k along the sides of cells; return its legend handle."""
     x, y = axes
     sides = [
         [(x.edges[c + (way == 0)], y.edges[r + (way == 1)]), (x.edges[c + 1], y.edges[r + 1])]
@@ -192,7 +189,7 @@ def _boundary(
 
 
 def _key(figure: Any, panels: Any, image: Any, result: Slice, handles: dict[str, Any]) -> None:
-    """Draw the colour bar, or the two colours of a yes or no, and the legend."""
+    """Draw the colour bar (or the two colours of a yes-or-no quantity) and the legend."""
     name = labels.quantity(result.presentation.notation, result.quantity)
     if _two_colours(result):
         pair = {
@@ -222,17 +219,17 @@ def refined(
     notation: labels.Letters | None = None,
     held: Mapping[str, Any] | None = None,
 ) -> Axes:
-    """Plot a refined yes or no in two colours with its boundary; dots are evaluated points.
+    """Plot a refined yes-or-no quantity in two colours with its boundary and evaluated points.
 
     Parameters
     ----------
     result : Refined
     name : str
-        Text of the question in the legend (``"$T_1$ reached"``).
+        Text of the quantity in the legend (``"$T_1$ reached"``).
     notation : Notation, optional
         Symbols for the axis labels.
     held : mapping, optional
-        Name -> value of what is the same in every run.
+        Name -> value of the constants of all runs.
 
     Raises
     ------
@@ -277,7 +274,7 @@ def refined(
 
 
 def _areas(axes: Axes, result: Refined, name: str) -> list[Patch]:
-    """Colour the squares of the lattice; the boundary cuts those it crosses."""
+    """Colour the squares of the lattice; the boundary cuts the squares that it crosses."""
     x, y, values = result.x.values, result.y.values, result.values
     corners = np.stack([values[:-1, :-1], values[:-1, 1:], values[1:, 1:], values[1:, :-1]])
     barred = (corners == NOT_VALID).any(axis=0)
@@ -295,7 +292,7 @@ def _areas(axes: Axes, result: Refined, name: str) -> list[Patch]:
 
 
 def _piece(result: Refined, row: int, column: int) -> Any:
-    """Polygon of the yes part of a lattice square: x and y of its corners."""
+    """Polygon of the yes part of a lattice square: x and y of the polygon's corners."""
     positions = []
     for down, right, edge, along in (
         (0, 0, (row, column, 0), (0, 1)),

@@ -11,21 +11,21 @@ from dynamics.plotting import choices, style
 from dynamics.results.trajectory import Trajectory
 
 LABEL = 0.06
-"""Height of labels above a panel in one row, relative to the width of the panel."""
+"""Width of an event's symbol above a panel, relative to the time axis of a `USUAL` figure."""
 WORD = 0.12
-"""Width of a character of a name, in inches."""
+"""Width of a phase's name above a panel, relative to the time axis of a `USUAL` figure."""
 USUAL = 6.4
-"""Figure width for which the above widths are defined, in inches."""
+"""Width of the figure to which `LABEL` and `WORD` refer, in inches."""
 SPANS = 14.0
 """Height of the names of phases above a panel, in points."""
 ROW = 10.0
-"""Height of a row of labels, in points."""
+"""Height of a row of event labels above a panel, in points."""
 
 
 def shade(axes: Any, run: Trajectory) -> None:
-    """Shade the phases, and name them and the events between them above the first panel.
+    """Shade the phases of a run in all panels, and name phases and events above the first panel.
 
-    An event at the start is not drawn.
+    An event at the start of the run is not drawn.
     """
     plot = run.presentation.plot
     first, last = _ends(run)
@@ -57,9 +57,9 @@ def shade(axes: Any, run: Trajectory) -> None:
 
 
 def _name_events(axes: Any, run: Trajectory, at: Mapping[str, float], narrow: float) -> int:
-    """Draw and name a line for each event; return the number of rows of names above."""
+    """Draw and name a line for each event in `at`; return the number of rows of event names."""
     plot = run.presentation.plot
-    ends: list[float] = []  # of the last label of each row above the panel
+    ends: list[float] = []  # right end of the last label in each row above the panel
     marks = {**plot.marks, **plot.asides}
     named = [name for name, event in run.events.items() if name in marks and event and event.time]
     for name in sorted(named, key=lambda name: at[name]):
@@ -75,24 +75,24 @@ def _name_events(axes: Any, run: Trajectory, at: Mapping[str, float], narrow: fl
 
 
 def _axis(run: Trajectory) -> tuple[float, float]:
-    """Least positive and last time."""
+    """Least positive time and last time of a run."""
     return float(run.time[run.time > 0].min()), float(run.time[-1])
 
 
 def _ends(run: Trajectory) -> tuple[float, float]:
-    """First and last time of the axis."""
+    """First and last time of the time axis of a run."""
     first, last = _axis(run)
     return 0.0 if choices.linear() else first, last
 
 
 def _middle(begin: float, end: float, run: Trajectory) -> float:
-    """Time midway between two times on the axis."""
+    """Time midway on the time axis between two times."""
     places = choices.share([begin, end], *_axis(run))
     return float(choices.at_share(places.mean(), *_axis(run)))
 
 
 def _say_why_absent(panel: Axes, run: Trajectory, name: str) -> None:
-    """Write why a phase did not begin: on the left, or after the end of the preceding phase."""
+    """Write why a phase did not begin, on the left or after the end of the preceding phase."""
     spans = run.presentation.plot.spans
     number = [span[0] for span in spans].index(name)
     begins = spans[number][1]

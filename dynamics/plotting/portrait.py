@@ -33,7 +33,7 @@ RESTS = (
     ("#7F3C8D", (0, (2, 1.2))),
     ("#8C613C", (0, (9, 2))),
 )
-"""Colour and line style of the nullcline of each scalar, by its index in the state."""
+"""Colour and line style of the nullcline of each scalar, by the scalar's index in the state."""
 MARKS = {
     SINK: ("o", "black"),
     SOURCE: ("o", "white"),
@@ -46,9 +46,9 @@ COLOURS = ListedColormap(mpl.colormaps["viridis"](np.linspace(0.0, 0.86, 200)))
 ARROW = 0.6
 """Length of an arrow, relative to the distance between two arrows."""
 APART = 0.07
-"""Least distance between two labelled times, relative to the sides."""
+"""Least distance between two labelled times on the main run, relative to the sides of the plane."""
 FIRST_TIME = -2
-"""Exponent of the least power of ten that is labelled as a time."""
+"""Exponent of the least power of ten that is labelled as a time on the main run."""
 
 
 @style.styled
@@ -59,7 +59,7 @@ def portrait(result: Portrait, parameters: Sequence[str] | None = None) -> Axes:
     ----------
     result : Portrait
     parameters : sequence of str, optional
-        Names of the parameters in the title; default: all.
+        Names of the parameters in the title; default: all parameters.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def portrait(result: Portrait, parameters: Sequence[str] | None = None) -> Axes:
 
 
 def _draw(result: Portrait, axes: Axes, parameters: Sequence[str] | None) -> Words:
-    """Draw everything except the labels, which are placed after the layout."""
+    """Draw everything except the labels, which `_write` places after the layout of the figure."""
     notation = result.presentation.notation
     x, y = map(notation.label, result.plane)
     axes.set(xlim=result.box[0], ylim=result.box[1], xlabel=x, ylabel=y)
@@ -112,7 +112,7 @@ def _draw(result: Portrait, axes: Axes, parameters: Sequence[str] | None) -> Wor
 
 
 def _write(words: Sequence[Words]) -> None:
-    """Lay out a figure, then write the labels of all its panels."""
+    """Lay out the figure, then write the labels of all its panels."""
     figure: Any = words[0].axes.figure
     if (engine := figure.get_layout_engine()) is not None:
         engine.execute(figure)
@@ -122,17 +122,13 @@ def _write(words: Sequence[Words]) -> None:
 
 @style.styled
 def portraits(results: Sequence[Portrait], parameters: Sequence[str] | None = None) -> Any:
-    """Plot several phase portraits in a row; a scalar's nullcline has the same style in all.
+    """Plot phase portraits in a row; a scalar's nullcline has the same style in all panels.
 
     Parameters
     ----------
     results : sequence of Portrait
     parameters : sequence of str, optional
-        As for `portrait`.
-
-    Returns
-    -------
-    array of Axes
+        Names of the parameters in the titles; default: all parameters.
 
     Raises
     ------
@@ -155,7 +151,7 @@ def portraits(results: Sequence[Portrait], parameters: Sequence[str] | None = No
 
 
 def _elimination_lines(eliminated: Mapping[str, Elimination], notation: Notation) -> list[str]:
-    """Title lines on the elimination of scalars; those eliminated by one run share a line."""
+    """Title lines on the elimination of scalars; scalars that one run eliminates share a line."""
     lines, follow = [], dict[tuple[str, float], list[str]]()
     for name, how in eliminated.items():
         if how.kind == RUN:
@@ -175,12 +171,12 @@ def _elimination_lines(eliminated: Mapping[str, Elimination], notation: Notation
 
 
 def _dotted(name: str, notation: Notation) -> str:
-    """LaTeX of the rate of a scalar: its symbol with a dot."""
+    """LaTeX of the rate of a scalar: the scalar's symbol with a dot."""
     return rf"$\dot{{{notation.latex(name)}}}$"
 
 
 def moment(time: float) -> str:
-    """Short text of a time; a power of ten is written as such."""
+    """Short text of a time; a power of ten is written as 10 with an exponent."""
     power = np.log10(time) if time > 0 else 0.5
     if abs(power - round(power)) < 1e-9 and abs(power) >= 3:
         return rf"$10^{{{round(power)}}}$"
@@ -188,7 +184,7 @@ def moment(time: float) -> str:
 
 
 def _scaled(result: Portrait, points: FloatArray) -> FloatArray:
-    """Points of the plane in units of the rectangle."""
+    """Scale points of the plane to coordinates from 0 to 1 along the sides of the rectangle."""
     low, high = np.array(result.box).T
     return (np.asarray(points, dtype=float) - low) / (high - low)
 
@@ -202,7 +198,7 @@ def _obstacles(result: Portrait) -> FloatArray:
 
 
 def _dense(line: FloatArray, step: float = 0.01) -> FloatArray:
-    """Points along a polyline, at most a step apart."""
+    """Points along a polyline, at most `step` apart."""
     lengths = np.concatenate([[0.0], np.hypot(*np.diff(line, axis=0).T).cumsum()])
     distinct = np.concatenate([[True], np.diff(lengths) > 0])
     at = np.linspace(0.0, lengths[-1], max(2, int(min(lengths[-1], 20.0) / step)))
@@ -214,7 +210,7 @@ def _path(result: Portrait, run: Trajectory) -> FloatArray:
 
 
 def _arrows(axes: Axes, result: Portrait) -> None:
-    """Draw arrows of one length, coloured by speed, and crosses at points without a gradient."""
+    """Draw arrows of equal length coloured by speed, and crosses at points without a gradient."""
     x, y = np.meshgrid(result.x, result.y)
     sides = np.ptp(np.array(result.box), axis=1)
     speed = np.hypot(*result.rates)
@@ -240,7 +236,7 @@ def _arrows(axes: Axes, result: Portrait) -> None:
 
 
 def _slow(axes: Axes, result: Portrait, notation: Notation) -> None:
-    """Draw the slow manifold of a coordinate, attracting and repelling parts."""
+    """Draw the attracting and the repelling parts of the slow manifold of a coordinate."""
     slow = result.slow
     if slow is None:
         return
@@ -257,10 +253,7 @@ def _slow(axes: Axes, result: Portrait, notation: Notation) -> None:
 
 
 def rest_look(result: Portrait, name: str) -> tuple[str, Any]:
-    """Colour and line style of the nullcline of a scalar.
-
-    `name`: of the scalar.
-    """
+    """Colour and line style of the nullcline of the scalar `name`."""
     names = result.runs[0].layout.names
     first, second = (names.index(each) % len(RESTS) for each in result.plane)
     number = first if name == result.plane[0] else second
@@ -268,7 +261,7 @@ def rest_look(result: Portrait, name: str) -> tuple[str, Any]:
 
 
 def _nullclines(axes: Axes, result: Portrait, notation: Notation, words: Words) -> None:
-    """Draw all branches, and name each nullcline where there is most room."""
+    """Draw all branches of the nullclines, and name each nullcline where there is most room."""
     runs = [_scaled(result, _path(result, run)) for run in result.runs]
     frame = [_dense(np.array([(0, 0), (1, 0), (1, 1), (0, 1), (0, 0)], dtype=float), 0.02)]
     for name, line in result.nullclines.items():
@@ -292,7 +285,7 @@ def _nullclines(axes: Axes, result: Portrait, notation: Notation, words: Words) 
 
 
 def _run(axes: Axes, result: Portrait, run: Trajectory, look: tuple[str, float, str]) -> None:
-    """Draw a run with its start and direction, and a cross if it ended before its horizon."""
+    """Draw a run with its start and direction, and a cross if the run ended before its horizon."""
     colour, width, label = look
     path = _path(result, run)
     axes.plot(
@@ -313,7 +306,7 @@ def _run(axes: Axes, result: Portrait, run: Trajectory, look: tuple[str, float, 
 
 
 def _times(axes: Axes, result: Portrait, words: Words) -> None:
-    """Label powers of ten of time along the main run, last ones first, where they fit."""
+    """Label powers of ten of time along the main run where they fit, the latest first."""
     run = result.runs[0]
     path, distinct = _path(result, run), [_path(result, run)[0]]
     if len(run.time) < 3:
@@ -330,7 +323,7 @@ def _times(axes: Axes, result: Portrait, words: Words) -> None:
 
 
 def _events(axes: Axes, result: Portrait, words: Words) -> None:
-    """Mark the events of the main run at their states."""
+    """Mark the events of the main run at their states in the plane."""
     run = result.runs[0]
     positions = [run.layout.slice_of(name).start for name in result.plane]
     label = "events"
@@ -347,7 +340,7 @@ def _events(axes: Axes, result: Portrait, words: Words) -> None:
 
 
 def _named(name: str) -> str:
-    """``T1`` as a symbol with an index; other names as words."""
+    """Format an event's name: ``T1`` as a symbol with an index, other names as words."""
     head, _, tail = name.partition("_")
     if len(head) == 2 and head[1].isdigit():
         return f"${head[0]}_{head[1]}$" + (f" ({tail})" if tail else "")

@@ -1,4 +1,4 @@
-"""Plots of runs over time: the panels of a plot description with shaded phases; comparisons."""
+"""Plots of runs over time, in the panels of a plot description, and plots of comparisons."""
 
 from __future__ import annotations
 
@@ -23,25 +23,27 @@ from theory.model import HELD_OUT
 
 COLOURS = (style.BLUE, style.VERMILION, style.GREEN, style.PURPLE, style.ORANGE, style.GREY)
 LOOKS = tuple(zip(COLOURS, "os^Dvo", strict=True))
-"""Colour and marker of each curve."""
+"""Colour and marker of each curve, by the number in `Panel.curves`."""
 DASHES: tuple[Any, ...] = ("-", "--", "-.", (0, (5, 1.5, 1, 1.5, 1, 1.5)))
-"""Line styles of the curves of a panel, in turn; single seeds are dotted."""
+"""Line styles of the curves of a panel, in turn; curves of several seeds are dotted."""
 ALONE = 3
-"""Fewer points than this are drawn with markers."""
+"""Least number of points of a curve drawn without markers."""
 MOST_INSIDE = 2
-"""Most curves of a panel with the legend inside."""
+"""Most curves of a panel that has its legend inside."""
 HEIGHT = 1.9
 """Height of a panel with its margins, in inches."""
 LABEL_ROOM = 1.4
-"""Longest vertical label that does not overlap another, in inches."""
+"""Length of the longest vertical label that does not overlap the label of the next panel, in
+inches."""
 LARGEST = 1e150
-"""Values above this are clipped, because matplotlib cannot draw larger axes."""
+"""Largest absolute value drawn, because matplotlib cannot draw larger axes."""
 BLOWN = 1e3
-"""A diverging run is drawn until its risk exceeds this multiple of its earlier maximum."""
+"""Ratio of a diverging run's risk to its earlier maximum, beyond which the run is not drawn."""
 ROUNDING = 64 * float(np.finfo(float).eps)
-"""A risk that no longer falls counts as rounding below this part of the largest risk."""
+"""Least risk above rounding, relative to the largest risk; applies to a risk that no longer
+falls."""
 WIDE = 5.0
-"""Least width of a figure with two columns in a panel's legend, in inches."""
+"""Least width of a figure whose panels have legends of two columns, in inches."""
 PLAIN = "0"
 """Level that is drawn without a label."""
 
@@ -50,22 +52,16 @@ PLAIN = "0"
 def training(
     run: Trajectory, markers: Trajectory | None = None, seeds: Sequence[Trajectory] = ()
 ) -> Any:
-    """Plot the panels of a run over logarithmic time; see `PlotDescription`.
-
-    Curves that the run does not have are omitted.
+    """Plot a run over logarithmic time in the panels of its `PlotDescription`.
 
     Parameters
     ----------
     run : Trajectory
-        Run drawn as lines.
+        Run drawn as lines; curves that it does not have are omitted.
     markers : Trajectory, optional
         A second run, drawn as markers at some of its records.
     seeds : sequence of Trajectory
-        Runs of several seeds: median as a dotted line, range as a band.
-
-    Returns
-    -------
-    array of Axes
+        Runs of several seeds: the median is a dotted line, the range a band.
 
     Raises
     ------
@@ -106,9 +102,9 @@ def training(
 
 
 def _finite_part(run: Trajectory) -> tuple[Trajectory, str]:
-    """Records of a diverged run before its risk blows up, with a note; any other run unchanged.
+    """Cut a diverged run before its risk blows up, and note the cut; other runs are unchanged.
 
-    The limit is `BLOWN` times the largest risk before its final rise.
+    The limit is `BLOWN` times the largest risk before the final rise.
     """
     if run.outcome.kind != DIVERGED:
         return run, ""
@@ -135,7 +131,7 @@ def _draw(
     markers: Trajectory | None,
     seeds: Sequence[Trajectory],
 ) -> None:
-    """Draw the curves of one panel, their legend, and the level."""
+    """Draw the curves of one panel, the legend of the curves, and the level."""
     notation, words = run.presentation.notation, description.words
     absent: list[str] = []
     for k, (name, number) in enumerate(description.curves):
@@ -173,14 +169,14 @@ def _draw(
     letters = [notation.label(name) for name in description.names]
     panel.set_ylabel(description.label or ",  ".join(letters))
     if not description.label and _too_long(panel):
-        ends = f"{letters[0]},  \u2026,  {letters[-1]}"  # the legend lists all
+        ends = f"{letters[0]},  \u2026,  {letters[-1]}"  # the legend lists all curves
         panel.set_ylabel(ends if len(letters) > MOST_INSIDE else ",\n".join(letters))
     if description.level:
         _draw_level(panel, run, description.level)
 
 
 def _too_long(panel: Axes) -> bool:
-    """Whether the vertical label is longer than the panel is high."""
+    """Whether the vertical label of a panel is longer than the panel is high."""
     figure = panel.figure
     return panel.yaxis.label.get_window_extent().height > LABEL_ROOM * figure.dpi
 
@@ -190,9 +186,9 @@ def _has(run: Trajectory, name: str) -> bool:
 
 
 def _values(description: Panel, run: Trajectory, name: str) -> Any:
-    """Series to draw, clipped to `LARGEST`; absolute values if negative on a logarithmic axis.
+    """Series without values above `LARGEST`, in absolute value on a logarithmic axis.
 
-    On a logarithmic axis a risk, also a held-out one, ends where it is pure rounding.
+    On a logarithmic axis a risk, also a held-out risk, ends where it is pure rounding.
     """
     series = run.series(name)
     series = np.where(np.abs(series) > LARGEST, np.nan, series)
@@ -203,7 +199,7 @@ def _values(description: Panel, run: Trajectory, name: str) -> Any:
 
 
 def _above_rounding(risk: FloatArray) -> FloatArray:
-    """Absolute risk; NaN after it stays below `ROUNDING` of the largest and no longer falls."""
+    """Absolute risk, or NaN where it stays below `ROUNDING` of the largest and no longer falls."""
     size = np.abs(risk)
     if not np.isfinite(size).any():
         return size
@@ -215,7 +211,7 @@ def _above_rounding(risk: FloatArray) -> FloatArray:
 
 
 def _draw_level(panel: Axes, run: Trajectory, formula: str) -> None:
-    """Draw a line at a level, labelled on the left unless it is 0."""
+    """Draw a line at the value of a formula, labelled on the left unless the formula is "0"."""
     level = float(Expression(formula, "level").value(run.parameters))
     if formula == PLAIN:
         panel.axhline(level, color=style.GREY, lw=0.6)
@@ -226,7 +222,7 @@ def _draw_level(panel: Axes, run: Trajectory, formula: str) -> None:
 
 
 STATE_LOOKS = tuple(zip(COLOURS, ("-", "-", "--", "-.", ":", "--"), "os^Dvx", strict=True))
-"""Colour, line style and marker of each state."""
+"""Colour, line style and marker of each state, in turn."""
 MOST_STATES = len(STATE_LOOKS)
 REALISTIC = (
     ("patch_association", "share of associated rows", style.BLUE),
@@ -237,13 +233,7 @@ REALISTIC = (
 
 @style.styled
 def comparison(result: Comparison) -> Any:
-    """Plot a comparison in the panels of `training`.
-
-    The reduced run is drawn as lines, the full run as markers, several seeds as bands.
-
-    Returns
-    -------
-    array of Axes
+    """Plot a comparison: the reduced run as lines, the full run as markers, seeds as bands.
 
     Raises
     ------
@@ -284,9 +274,9 @@ def comparison(result: Comparison) -> Any:
 
 @style.styled
 def deviation(result: Comparison) -> Axes:
-    """Plot the largest deviation over the entries of each scalar, with machine epsilon.
+    """Plot each scalar's largest deviation from its entries, and machine epsilon, over time.
 
-    Of more than six states the legend lists those with the largest deviation.
+    The legend lists at most six states, those with the largest deviations.
 
     Raises
     ------
@@ -338,14 +328,7 @@ def deviation(result: Comparison) -> Axes:
 def realistic(result: Comparison | Sequence[Trajectory]) -> Any:
     """Plot patch association, test error and cosine of empirical runs over logarithmic time.
 
-    Parameters
-    ----------
-    result : Comparison or sequence of Trajectory
-        Runs of the empirical problem, one for each seed; the median is a line, the range a band.
-
-    Returns
-    -------
-    array of Axes
+    The runs, one for each seed, are drawn as the median (a line) and the range (a band).
 
     Raises
     ------

@@ -22,13 +22,14 @@ COLOURS = (style.BLUE, style.VERMILION, style.GREEN, style.PURPLE, style.ORANGE,
 MARKERS = ("o", "s", "^", "v", "D", "p")
 DECADES = 30.0
 COINCIDE = 0.003
-"""Lines closer than this part of the height of a panel (less than a line width) are merged."""
+"""Largest distance of lines that are merged, relative to the height of a panel (less than a line
+width)."""
 MOST_NAMES = 3
 """Most values of merged lines that the legend lists individually."""
 LETTER = 0.085
 """Width of a character of a tick label, in inches."""
 ROW = 0.11
-"""Height of a row of marks, in inches."""
+"""Height of a row of marks below a panel, in inches."""
 ABSENT: dict[str, dict[str, Any]] = {
     "not reached": {"ls": "", "marker": "^", "ms": 4},
     "no value": {"ls": "", "marker": "_", "ms": 6},
@@ -38,15 +39,11 @@ ABSENT: dict[str, dict[str, Any]] = {
 
 @style.styled
 def slices(result: Slice) -> Any:
-    """Plot lines along the x axis, one for each value of y, one panel for each facet value.
+    """Plot a quantity along x: one line for each value of y, one panel for each facet value.
 
     Lines that coincide in every panel are merged, with a common label. Runs without a value have
-    marks in a strip below the panel, one row for each line. With several seeds the line is the
-    median (the share for a yes or no) and the band the range.
-
-    Returns
-    -------
-    Axes, or array of Axes with a facet
+    marks in a strip below the panel, one row for each line. With several seeds a line is the median
+    (for a yes-or-no quantity the share of yes) and a band the range.
 
     Raises
     ------
@@ -104,7 +101,7 @@ def slices(result: Slice) -> Any:
 
 
 def _grid(rows: int, columns: int, width: float, marked: list[int]) -> tuple[Any, Any, Any]:
-    """Figure, panels, and strips below them; None for the strips if there are no marks."""
+    """Make a figure, its panels, and the strips below the panels (None without marks)."""
     height = 3.2 if rows * columns == 1 else 2.2
     strip = ROW * (len(marked) + 1)
     ratios = [height, strip] if marked else [height]
@@ -122,7 +119,7 @@ def _grid(rows: int, columns: int, width: float, marked: list[int]) -> tuple[Any
 
 
 def _marked_rows(marked: dict[str, Any]) -> list[int]:
-    """Indices of lines with a marked run in some panel."""
+    """Indices of the lines that have a marked run in some panel."""
     if not marked:
         return []
     marked_lines = np.any([cells.any(axis=(0, 2)) for cells in marked.values()], axis=0)
@@ -137,7 +134,7 @@ def _name(result: Slice) -> str:
 
 
 def _coinciding(result: Slice) -> list[list[int]]:
-    """Groups of lines that coincide in every panel; no grouping of many lines."""
+    """Group the lines that coincide in every panel; many lines are not grouped."""
     heights = result.values[None]
     if result.seeds > 1 and not result.quantity.yes_no:
         heights = np.stack([result.values, result.low, result.high])
@@ -172,7 +169,7 @@ def _looks(result: Slice, groups: list[list[int]]) -> list[tuple[Any, str]]:
 
 
 def _names(result: Slice, groups: list[list[int]]) -> list[str]:
-    """Legend label of each group of lines; empty for many lines."""
+    """Legend label of each group of lines, or an empty list for many lines."""
     if result.y is None or len(groups) > len(COLOURS):
         return []
     letter, names = labels.letter(result.presentation.notation, result.y.name), []
@@ -187,7 +184,7 @@ def _names(result: Slice, groups: list[list[int]]) -> list[str]:
 
 
 def _name_rows(strips: Any, rows: list[int], there: list[bool], names: list[str]) -> None:
-    """Label the rows of lines that consist of marks only, on the left."""
+    """Label on the left the rows of lines that consist of marks only."""
     absent = {height: names[row] for height, row in enumerate(reversed(rows)) if not there[row]}
     for strip in strips:
         strip.set_yticks(list(absent), list(absent.values()), fontsize=6)
@@ -233,7 +230,7 @@ def _scale(panel: Axes, result: Slice) -> None:
 def _strip(
     panel: Axes, across: CellAxis, where: dict[str, Any], lines: tuple[list[int], list[Any]]
 ) -> None:
-    """Draw marks of the runs of one panel without a value, one row for each line."""
+    """Draw the marks of one panel's runs without a value, one row for each line."""
     rows, colours = lines
     for height, row in enumerate(reversed(rows)):
         for word, cells in where.items():
@@ -268,15 +265,11 @@ def _key(
 
 @style.styled
 def scaling(result: Scaling) -> Any:
-    """Plot measured against fitted values, and the partial dependence on each factor.
+    """Plot measured against fitted values, and the quantity against each factor of a power law.
 
-    A panel for each factor shows the quantity divided by the fitted powers of the others; its
-    legend gives the exponent with standard error. The title counts the used and excluded runs. For
-    a single factor the fit ``a + b log(1/x)`` is dashed.
-
-    Returns
-    -------
-    array of Axes, shape (1 + factors,)
+    The panel of a factor shows the quantity divided by the fitted powers of all other factors, and
+    its legend gives the exponent with standard error. The title counts the used and the excluded
+    runs. For a single factor the alternative fit ``a + b log(1/x)`` is dashed.
 
     Raises
     ------
@@ -312,7 +305,7 @@ def scaling(result: Scaling) -> Any:
 
 
 def _factor(panel: Axes, result: Scaling, k: int, name: str) -> None:
-    """Plot the quantity against one factor, divided by the fitted powers of the others."""
+    """Plot the quantity against factor k, divided by the fitted powers of all other factors."""
     level, exponent = result.levels[:, k], result.exponents[k]
     others = [i for i in range(len(result.factors)) if i != k]
     divided = np.prod(result.levels[:, others] ** result.exponents[others], axis=1)
@@ -343,7 +336,7 @@ def _factor(panel: Axes, result: Scaling, k: int, name: str) -> None:
 
 
 def _fit(levels: FloatArray, panel: Axes) -> bool:
-    """Whether labels of all levels fit on a logarithmic axis."""
+    """Whether the tick labels of all levels fit on a logarithmic axis."""
     if len(levels) > FEW:
         return False
     width = panel.figure.get_figwidth() / len(panel.figure.axes) - 1.0  # type: ignore[union-attr]
@@ -352,14 +345,14 @@ def _fit(levels: FloatArray, panel: Axes) -> bool:
 
 
 def _power(result: Scaling, k: int) -> str:
-    """LaTeX of a factor with its exponent, without dollar signs."""
+    """LaTeX of factor k with its fitted exponent, without dollar signs."""
     factor = labels.formula(result.presentation.notation, result.factors[k])
     base = factor if result.factors[k].isidentifier() else f"({factor})"
     return f"{base}^{{{_decimals(result.exponents[k], result.errors[k])}}}"
 
 
 def _decimals(value: float, error: float) -> str:
-    """A number rounded to two digits of its error, with 2 to 6 decimals."""
+    """Format a number to two digits of its error, with 2 to 6 decimals."""
     needed = 1 - int(np.floor(np.log10(error))) if error > 0 else 6
     return f"{value:.{min(6, max(2, needed))}f}"
 

@@ -25,33 +25,30 @@ BELOW = "#BBBBBB"
 WORDS = {"error_estimate": "error / gross gradient"}
 LOGARITHMIC = ("risk", "error_estimate")
 ROUNDING = 1e-12
-"""Curvature, and excess of growth over 1, below this are drawn as 0."""
+"""Largest absolute curvature, and largest excess of growth over 1, that is drawn as 0."""
 LEAVES = 2.0
-"""The curve of a failed run is cut at this multiple of the largest value of the other runs."""
+"""Height at which the curve of a failed run is cut, relative to the largest value of the other
+runs."""
 
 
 @style.styled
 def overlay(result: Overlay, names: Sequence[str] | None = None) -> Any:
-    """Plot gradient descent at several learning rates with the flow, the broad line behind.
+    """Plot gradient descent at several learning rates, with the flow as a broad line behind.
 
-    Without a flow: several update rules over steps, with a mark at each event.
+    An overlay without a flow shows several update rules over steps, with a mark at each event.
 
     Parameters
     ----------
     result : Overlay
     names : sequence of str, optional
-        States and observables, one panel each; default: those of the plot description.
-
-    Returns
-    -------
-    array of Axes
+        States and observables, one panel each; default: the selection of the plot description.
 
     Raises
     ------
     TypeError
         If ``result`` is not an `Overlay`.
     KeyError
-        If the runs do not have a name.
+        If the runs have no state or observable of a given name.
 
     Examples
     --------
@@ -79,31 +76,25 @@ def overlay(result: Overlay, names: Sequence[str] | None = None) -> Any:
 def several(
     runs: Mapping[str, Trajectory], names: Sequence[str], note: str = "", rules: bool = False
 ) -> Any:
-    """Plot labelled runs, the first as a broad line behind the others.
-
-    A failed run is cut at twice the largest value of the others.
+    """Plot labelled runs, the first as a broad line behind all other runs.
 
     Parameters
     ----------
     runs : mapping
-        Label -> `Trajectory`.
+        Label -> `Trajectory`; a failed run is cut at twice the largest value of the other runs.
     names : sequence of str
         States and observables, one panel each; runs without the name are omitted.
     note : str
-        A line above the panels.
+        Line of text above the panels.
     rules : bool
-        Whether to compare update rules: over steps, and without a broad line.
-
-    Returns
-    -------
-    array of Axes
+        Whether to compare update rules over steps, without a broad line.
 
     Raises
     ------
     TypeError
         If ``runs`` is not a nonempty mapping of `Trajectory`.
     KeyError
-        If a name is unknown.
+        If no run has a state or observable of a given name.
 
     Examples
     --------
@@ -145,7 +136,7 @@ def several(
 def _draw_state(
     panel: Axes, runs: Mapping[str, Trajectory], name: str, steep: bool, rules: bool
 ) -> None:
-    """Draw a state of each run that has it; a failed run may leave the panel."""
+    """Draw a state of each run that has it; the curve of a failed run may leave the panel."""
     good = [run for run in runs.values() if not run.outcome.failed]
     top = _largest(good if rules else [next(iter(runs.values())), *good], name)
     for number, (label, run) in enumerate(runs.items(), int(rules)):
@@ -180,7 +171,7 @@ def _spans_decades(runs: Mapping[str, Trajectory], name: str) -> bool:
 
 
 def _mark_events(panel: Axes, run: Trajectory, steps: Any, series: FloatArray, colour: str) -> None:
-    """Mark the events of a run on its line, with the marker of each event."""
+    """Mark the events of a run on the run's line, each event with its own marker."""
     for shape, event in zip(cycle(SHAPES), run.events.values(), strict=False):
         step = event.step or 0
         if event and steps.size and steps[0] <= step <= steps[-1]:
@@ -189,7 +180,7 @@ def _mark_events(panel: Axes, run: Trajectory, steps: Any, series: FloatArray, c
 
 
 def _shapes(runs: Iterable[Trajectory]) -> dict[str, Line2D]:
-    """Plot name of each reached event -> its legend handle."""
+    """Name of each reached event in plots -> the event's legend handle."""
     first, *others = runs
     names = {**first.presentation.plot.marks, **first.presentation.plot.asides}
     return {
@@ -200,7 +191,7 @@ def _shapes(runs: Iterable[Trajectory]) -> dict[str, Line2D]:
 
 
 def _largest(runs: Sequence[Trajectory], name: str) -> float:
-    """Largest absolute value of a series over runs; infinite if no run has it."""
+    """Largest absolute value of a series over runs, or infinity if no run has the series."""
     found = [
         np.abs(run.series(name)).max(initial=0.0, where=np.isfinite(run.series(name)))
         for run in runs
@@ -211,7 +202,7 @@ def _largest(runs: Sequence[Trajectory], name: str) -> float:
 
 @style.styled
 def branches(result: Branches) -> Axes:
-    """Plot the bifurcation diagram of a state, with predicted limit and non-finite range.
+    """Plot a bifurcation diagram, with the predicted limit and the range of non-finite states.
 
     Raises
     ------
@@ -259,7 +250,7 @@ def branches(result: Branches) -> Axes:
 def stability(run: Trajectory, calm: Trajectory, limits: FloatArray, name: str = "alpha") -> Any:
     """Plot learning rate and stability limit over time, and a state of the run below.
 
-    Times with eta above the limit are shaded.
+    Times with a learning rate above the stability limit are shaded.
 
     Parameters
     ----------
@@ -268,20 +259,16 @@ def stability(run: Trajectory, calm: Trajectory, limits: FloatArray, name: str =
     calm : Trajectory
         Gradient flow, whose states do not oscillate.
     limits : float array, shape (records of the flow,)
-        From `dynamics.training.stability_limit.limits_along` on the flow.
+        Result of `dynamics.training.stability_limit.limits_along` on the flow.
     name : str
-        State to draw below.
-
-    Returns
-    -------
-    array of Axes
+        Name of the state in the lower panel.
 
     Raises
     ------
     TypeError
         If ``run`` is not a `Trajectory`.
     KeyError
-        If the name is unknown.
+        If the run has no state of the given name.
 
     Examples
     --------
@@ -316,7 +303,7 @@ def stability(run: Trajectory, calm: Trajectory, limits: FloatArray, name: str =
 
 @style.styled
 def transverse_growth(growth: TransverseGrowth, run: Trajectory) -> Any:
-    """Plot the least transverse curvature over time, and the growth of deviations below.
+    """Plot the least transverse curvature over time, and the growth of perturbations below.
 
     Times with negative curvature are shaded.
 
@@ -324,11 +311,7 @@ def transverse_growth(growth: TransverseGrowth, run: Trajectory) -> Any:
     ----------
     growth : TransverseGrowth
     run : Trajectory
-        The reduced run.
-
-    Returns
-    -------
-    array of Axes
+        The reduced run along which the growth was computed.
 
     Raises
     ------

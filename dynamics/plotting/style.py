@@ -1,4 +1,4 @@
-"""Style of all plots: colours safe for colour-blind readers, time axes, writing files."""
+"""Style of all plots: colours safe for colour-blind readers, time axes, writing of files."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ RC: dict[Any, Any] = {
 }
 
 CAPTION, CAPTION_ENDING = "caption", ".caption.txt"
-"""Attribute of a figure with its caption; suffix of the caption file."""
+"""Attribute of a figure that holds the figure's caption, and suffix of the caption's file."""
 FEW = 20
-"""Most points of a line that are marked."""
+"""Most points of a line that has a marker at each point."""
 PIXELS = 1200
 """Width of an inline figure in pixels; files have the resolution of `RC`."""
 BOXED: dict[Any, Any] = {"axes.spines.top": True, "axes.spines.right": True}
-"""Additions to `RC` for panels that are images."""
+"""Settings added to `RC` for panels that are images."""
 
 
 P = ParamSpec("P")
@@ -61,7 +61,7 @@ R = TypeVar("R")
 def styled(draw: Callable[P, R]) -> Callable[P, R]:
     """Decorator: draw in the style `RC`, and check the type of the first argument.
 
-    The function raises TypeError if its first argument does not have the annotated class.
+    The decorated function raises TypeError if its first argument lacks the annotated type.
     """
     first = next(iter(inspect.signature(draw).parameters.values()))
     kinds = set(re.findall(r"\w+", first.annotation)) - {"Sequence", "Mapping", "str", "Any"}
@@ -85,10 +85,10 @@ def styled(draw: Callable[P, R]) -> Callable[P, R]:
 def new_figure(
     width: float, height: float, images: bool = False, **grid: Any
 ) -> tuple[Figure, Any]:
-    """Create a figure, outside pyplot, and its axes.
+    """Create a figure, outside pyplot, and its axes from the options of ``Figure.subplots``.
 
-    `width`, `height`: in inches, unless `look` sets a width; `images`: whether panels keep their
-    aspect ratio; `**grid`: of ``Figure.subplots``.
+    Width and height are in inches, unless `look` sets a width. With ``images=True`` the panels keep
+    their aspect ratio.
     """
     width, height = choices.size(width, height, grid.get("nrows", 1), grid.get("ncols", 1), images)
     with mpl.rc_context(RC):
@@ -97,9 +97,9 @@ def new_figure(
 
 
 def new_mosaic(width: float, height: float, panels: Any, **ratios: Any) -> tuple[Figure, Any]:
-    """Create a figure, outside pyplot, and its axes by name.
+    """Create a figure, outside pyplot, and its axes by name, as ``Figure.subplot_mosaic`` does.
 
-    `width`, `height`: in inches; `panels`, `**ratios`: of ``Figure.subplot_mosaic``.
+    Width and height are in inches, unless `look` sets a width.
     """
     width, height = choices.size(width, height, len(panels), len(panels[0]), images=False)
     with mpl.rc_context(RC):
@@ -108,13 +108,13 @@ def new_mosaic(width: float, height: float, panels: Any, **ratios: Any) -> tuple
 
 
 def write(axes: Any, path: str | os.PathLike[str]) -> Path:
-    """Write the figure of axes, and a caption file if its title was truncated.
+    """Write the figure of the axes, and a caption file if the figure's title was truncated.
 
     Parameters
     ----------
     axes : Axes or array of Axes
     path : str or path-like
-        The suffix selects the format: png, svg or pdf.
+        File whose suffix selects the format: png, svg or pdf.
 
     Raises
     ------
@@ -147,7 +147,7 @@ def write(axes: Any, path: str | os.PathLike[str]) -> Path:
 
 
 def time_axis(axes: Axes, run: Trajectory) -> None:
-    """Set up a labelled time axis: logarithmic from the first step on, or linear."""
+    """Set up a labelled time axis, linear, or logarithmic from the first step on."""
     first = run.time[run.time > 0]
     choices.scale(axes, first.min(), first.max())
     eta = run.settings.get("eta")
@@ -156,10 +156,10 @@ def time_axis(axes: Axes, run: Trajectory) -> None:
 
 
 def visible(artist: Any) -> bool:
-    """Whether any part of a line is within its axes; True for other artists."""
+    """Whether any part of a line is within its axes (always true for other artists)."""
     if not isinstance(artist, Line2D) or artist.axes is None:
         return True
-    artist.axes.autoscale_view()  # sets the limits
+    artist.axes.autoscale_view()  # sets the limits of the axes
     box = artist.axes.bbox.padded(1.0)
     path = artist.get_transform().transform_path(artist.get_path())
     corners = np.asarray(path.vertices)
@@ -168,7 +168,7 @@ def visible(artist: Any) -> bool:
 
 
 def labelled(*panels: Axes) -> dict[str, Any]:
-    """Labels of panels -> first visible artist with the label."""
+    """Map each label in the panels to the first visible artist with the label."""
     named: dict[str, Any] = {}
     for panel in panels:
         for artist, label in zip(*panel.get_legend_handles_labels(), strict=True):
@@ -178,46 +178,33 @@ def labelled(*panels: Axes) -> dict[str, Any]:
 
 
 def legend(axes: Axes, **options: Any) -> None:
-    """Draw a legend of the visible artists of a panel, if any.
-
-    `**options`: of ``Axes.legend``.
-    """
+    """Draw a legend of the visible artists of a panel, if any, with options of ``Axes.legend``."""
     named = labelled(axes)
     if named:
         axes.legend(list(named.values()), list(named), **options)
 
 
 def legend_below(figure: Figure, handles: Sequence[Any], most: int = 3, **options: Any) -> None:
-    """Draw a legend below all panels.
-
-    `most`: most columns; `**options`: of ``Figure.legend``.
-    """
+    """Draw a legend of up to `most` columns below all panels, by ``Figure.legend``."""
     if handles:
         look = {"fontsize": 8, "ncols": min(most, len(handles))} | options
         figure.legend(handles=list(handles), loc="outside lower center", **look)
 
 
 def note(axes: Axes, text: str, at: Any, offset: Any, xycoords: Any = "data", **look: Any) -> None:
-    """Write a small text near a place.
-
-    `at`: the place; `offset`: of the text from it, in points; `xycoords`: coordinates of the place,
-    as for ``Axes.annotate``; `**look`: further options of ``Axes.annotate``.
-    """
+    """Write a small text at an offset in points from the place `at`, as ``Axes.annotate`` does."""
     look = {"fontsize": 8, "textcoords": "offset points", "xycoords": xycoords, **look}
     axes.annotate(text, at, offset, **look)
 
 
 def legend_on_the_right(axes: Axes, **options: Any) -> None:
-    """Draw a legend to the right of a panel; ``options`` of ``Axes.legend``."""
+    """Draw a legend to the right of a panel, with options of ``Axes.legend``."""
     draw = axes.legend if "handles" in options else functools.partial(legend, axes)
     draw(loc="center left", bbox_to_anchor=(1.0, 0.5), **options)
 
 
 def legend_columns(figure: Figure, names: Sequence[str] | Mapping[str, Any]) -> int:
-    """Number of columns of a legend below all panels, at most four, that fit the width.
-
-    `names`: entries of the legend.
-    """
+    """Number of columns, at most four, in which legend entries fit the width of the figure."""
     longest = max((len(name) for name in names), default=1)
     return max(1, min(4, len(names), int(figure.get_figwidth() / (0.5 + 0.085 * longest))))
 
@@ -226,18 +213,15 @@ POWER = re.compile(r"([\d.]*)e([+-]?\d+)")
 
 
 MANY = 1e3
-"""Ratio of the limits of an axis above which only decades have ticks."""
+"""Least ratio of the limits of an axis whose ticks are only at decades."""
 NARROW = 1.1
-"""Ratio of the limits of a logarithmic axis below which tick labels have up to 15 digits."""
+"""Largest ratio of the limits of a logarithmic axis whose tick labels have up to 15 digits."""
 FLAT = 1e-14
-"""Relative range of values below which they count as constant."""
+"""Largest relative range of values that count as constant."""
 
 
 def number(value: float, digits: int = 4) -> str:
-    """LaTeX of a number without dollar signs: 0.5, or 10^{5}.
-
-    `digits`: most significant digits.
-    """
+    """LaTeX of a number, as 0.5 or 10^{5}, without dollar signs, of at most `digits` digits."""
     mantissa, _, power = f"{value:.{digits}g}".partition("e")
     if not power and value and float(f"{value:.0e}") == value and not 1e-2 <= abs(value) < 1e4:
         mantissa, _, power = f"{value:.0e}".partition("e")
@@ -248,10 +232,7 @@ def number(value: float, digits: int = 4) -> str:
 
 
 def tick(value: float, power: bool = False, digits: int = 4) -> str:
-    """Tick label of a number.
-
-    `power`: whether to write a power of ten in any case; `digits`: most significant digits.
-    """
+    """Tick label of a number; `power` writes a power of ten in any case."""
     written = number(value, digits)
     if power and value and "^" not in written:
         mantissa, _, exponent = f"{value:.3e}".partition("e")
@@ -261,13 +242,13 @@ def tick(value: float, power: bool = False, digits: int = 4) -> str:
 
 
 class Decades(LogLocator):
-    """Tick locator with 1, 2, 5 of every decade; only some decades on axes of more than three.
+    """Tick locator at 1, 2, 5 of every decade, or at some decades of an axis of more than three.
 
-    If at most one of these ticks is visible, ticks are linear.
+    If at most one of these ticks is visible, the ticks are linear.
     """
 
     def nonsingular(self, vmin: float, vmax: float) -> Any:
-        """Limits for two values; values that differ by rounding count as constant."""
+        """Axis limits around two values; values that differ only by rounding count as constant."""
         alike = vmin < vmax <= vmin * (1.0 + FLAT)
         return super().nonsingular(vmin, vmin if alike else vmax)
 
@@ -286,9 +267,9 @@ class Decades(LogLocator):
 
 
 def logarithmic(axes: Axes) -> None:
-    """Make the vertical axis logarithmic, for ranges of less than a decade up to many.
+    """Make the vertical axis logarithmic, also for a range of less than one decade.
 
-    It stays linear if no drawn value is positive.
+    The axis stays linear if no drawn value is positive.
     """
     if axes.has_data() and not np.isfinite(axes.dataLim.minposy):
         return
@@ -299,13 +280,13 @@ def logarithmic(axes: Axes) -> None:
 
     axes.set_yscale("log")
     axes.yaxis.set_major_locator(Decades())
-    axes.autoscale_view(scalex=False)  # limits for the new scale and formatter
+    axes.autoscale_view(scalex=False)  # set the limits for the new scale and formatter
     axes.yaxis.set_major_formatter(FuncFormatter(written))
     axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def offset_in_label(axes: Axes) -> None:
-    """Move the power of ten of a linear vertical axis from above the panel into its label.
+    """Move the power of ten of a linear vertical axis from above the panel into the axis label.
 
     The offset text of an almost constant curve has a power and a value, as ``1e-5+5e-1``.
     """
@@ -321,9 +302,9 @@ def offset_in_label(axes: Axes) -> None:
 
 
 def positive_time(run: Trajectory, series: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Time and a series, without the start on a logarithmic axis.
+    """Time and series without the start, which a logarithmic axis cannot show.
 
-    `series`, shape (records,): may be shorter than the run.
+    The series, shape (records,), may be shorter than the run.
     """
     time = run.time[: len(series)]
     there = choices.shown(time)
@@ -340,10 +321,7 @@ def sparse(time: FloatArray) -> np.ndarray:
 
 
 def band(axes: Axes, runs: Sequence[Trajectory], name: str, colour: str, dash: str = "-") -> None:
-    """Draw the median of several runs as a line and the range as a band, over positive times.
-
-    `name`: state or observable; `colour`, `dash`: of the line.
-    """
+    """Draw the median of a state or observable over runs as a line, and the range as a band."""
     shortest = min(runs, key=lambda run: len(run.time))
     rows = np.stack([run.series(name)[: len(shortest.time)] for run in runs])
     time, rows = measured(shortest.time, rows)
@@ -353,17 +331,11 @@ def band(axes: Axes, runs: Sequence[Trajectory], name: str, colour: str, dash: s
 
 
 def measured(time: FloatArray, series: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Positive times and one or several series, at the records that are not NaN.
-
-    `time`, shape (records,); `series`, shape (..., records).
-    """
+    """Positive times and series, shape (..., records), without the records that are NaN."""
     there = choices.shown(time) & ~np.isnan(series).all(axis=tuple(range(series.ndim - 1)))
     return time[there], series[..., there]
 
 
 def marked(time: FloatArray) -> dict[str, Any]:
-    """Marker options of a line with few points; empty for longer lines.
-
-    `time`, shape (points,).
-    """
+    """Marker options of a line with at most `FEW` points, or an empty mapping for longer lines."""
     return {"marker": "o", "ms": 3.5} if time.size < FEW else {}

@@ -12,16 +12,14 @@ from dynamics.problem import FloatArray
 
 DIRECTIONS = 16
 DISTANCES = (0.012, 0.03, 0.06, 0.1, 0.16)
-"""Distances from a mark to the nearest side of its label, relative to the axes."""
+"""Distances from a mark to the nearest side of its label, relative to the axes, in order of
+trial."""
 ENOUGH = 0.025
-"""Distance from obstacles beyond which more room is not better, relative to the axes."""
+"""Distance of a label from obstacles beyond which more room is not better, relative to the axes."""
 
 
 class Words:
-    """Labels to be written on axes, and the points that they must not cover.
-
-    `axes`: Axes; `obstacles`, shape (points, 2): points along drawn lines.
-    """
+    """Labels to be written on axes; they must not cover the `obstacles`, shape (points, 2)."""
 
     def __init__(self, axes: Axes, obstacles: FloatArray) -> None:
         self.axes = axes
@@ -30,16 +28,12 @@ class Words:
         self._boxes: list[FloatArray] = []
 
     def add(self, text: str, spot: FloatArray, colour: str, size: float) -> None:
-        """Add a label for a mark, which no other label will cover.
-
-        `spot`, shape (2,): position of the mark, relative to the axes; `size`: of the font,
-        in points.
-        """
+        """Add a label for the mark at `spot`, relative to the axes; `size` is in points."""
         self._occupied.append(np.asarray(spot)[None, :])
         self._waiting.append((text, np.asarray(spot), colour, size))
 
     def write(self) -> None:
-        """Write all labels in the order of `add`; the axes must have their final layout."""
+        """Write all labels in the order of `add`; call it after the layout of the axes."""
         for text, spot, colour, size in self._waiting:
             word = self.axes.text(
                 0.5, 0.5, text, transform=self.axes.transAxes, color=colour, fontsize=size,
@@ -52,7 +46,7 @@ class Words:
             word.set_position((float(position[0]), float(position[1])))
 
     def _room(self, spot: FloatArray, half: FloatArray, letters: int) -> FloatArray:
-        """Centre of a label of this half size, near its mark, where it has most room."""
+        """Centre of a label of half size `half`, near its mark, where the label has most room."""
         angles = 2 * np.pi * np.arange(DIRECTIONS) / DIRECTIONS
         directions = np.stack([np.cos(angles), np.sin(angles)], axis=1)
         across = np.linspace(-1, 1, max(5, 2 * letters))
@@ -76,5 +70,5 @@ class Words:
 
 
 def plain(text: str) -> str:
-    """Text about as wide as a LaTeX label: a command counts as one character, dots as none."""
+    """Replace LaTeX commands by one character each, to estimate the width of a label."""
     return re.sub(r"[${}_^\\ ]", "", re.sub(r"\\[a-z]+", "x", text.replace(r"\dot", "")))

@@ -129,7 +129,7 @@ def test_contours_are_where_the_values_are(grid):
 
 def test_what_does_not_lie_over_the_same_axes_is_refused(grid):
     found = select(grid, "risk", "q", "nu", facet="C")
-    with pytest.raises(InvalidRequest, match="what is drawn over risk has"):
+    with pytest.raises(InvalidRequest, match="slice drawn over risk has"):
         plotting.phase(found, contours=[select(grid, "risk", "nu", "q", facet="C")])
     with pytest.raises(InvalidRequest, match="a phase diagram needs a second axis"):
         plotting.phase(select(grid, "risk", "q", at={"nu": NUS[0], "C": 2}))
