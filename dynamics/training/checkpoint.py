@@ -1,10 +1,9 @@
 """Checkpoints: the state of an interrupted run in a file, from which the run is resumed.
 
-A checkpoint is one ``.npz`` file without pickles: the arrays, and a JSON text with everything else.
-It holds the *request* (system, view, parameters, settings, eta, steps, records, start, versions)
-and the *state* of the run. A checkpoint of another request is refused. Writing is atomic, so a
-killed process loses only the steps since the last checkpoint. On one kind of machine a resumed run
-ends bitwise like an uninterrupted run.
+A checkpoint is one ``.npz`` file without pickles that holds the *request* (system, view,
+parameters, settings, eta, steps, records, start, versions) and the *state* of the run. A checkpoint
+of another request is refused. Writing is atomic, so a killed process loses only the steps since the
+last checkpoint. On one kind of machine a resumed run ends bitwise like an uninterrupted run.
 """
 
 from __future__ import annotations
@@ -29,19 +28,16 @@ from dynamics.validation import InvalidRequest, path_of, refuse
 
 FORMAT = 7
 SECONDS = 5.0
-"""Seconds of wall time between two checkpoints, at least."""
+"""Least wall time between two checkpoints, in seconds."""
 SHARE = 20.0
-"""Wall time between two checkpoints over the time of writing one, at least."""
+"""Least wall time between two checkpoints, relative to the time of writing one checkpoint."""
 TEXT, ARRAY = "checkpoint", "__array__"
 LOG = logging.getLogger(__name__)
 
 
 @dataclass
 class Checkpoint:
-    """The checkpoint file of one run.
-
-    `keep`: leave the file when the run has finished; the caller then discards it.
-    """
+    """The checkpoint file of one run; with `keep` the file remains after the run has finished."""
 
     path: Path
     keep: bool = False
@@ -59,12 +55,12 @@ class Checkpoint:
         return path if isinstance(path, Checkpoint) else cls(path_of("checkpoint", path))
 
     def part(self, name: str) -> Checkpoint:
-        """Checkpoint of one run of several, in the same folder; the caller discards the file."""
+        """Checkpoint of one run of several, in the same folder, which the caller discards."""
         return Checkpoint(self.path.with_name(f"{self.path.name}.{name}"), keep=True)
 
     @property
     def partial(self) -> Path:
-        """Path of the temporary file; always the same, so killed writers leave at most one file."""
+        """Path of the temporary file, always the same, so killed writers leave at most one file."""
         return self.path.with_name(f"{self.path.name}.partial")
 
     def exists(self) -> bool:
@@ -72,14 +68,13 @@ class Checkpoint:
         return self.path.exists()
 
     def due(self) -> bool:
-        """Whether enough wall time has passed to write again."""
+        """Whether enough wall time has passed to write the next checkpoint."""
         return time.monotonic() >= self._next
 
     def write(self, request: Mapping[str, Any], state: Any) -> None:
-        """Replace the checkpoint by a new state, atomically.
+        """Replace the checkpoint by a new state of the request from `request_of`, atomically.
 
-        A failed write (full disk) is logged once, and the run continues. `request`: from
-        `request_of`.
+        A failed write (full disk) is logged once, and the run continues.
         """
         began = time.monotonic()
         arrays: list[NDArray[Any]] = []
@@ -104,7 +99,7 @@ class Checkpoint:
         self._next = now + max(SECONDS, SHARE * (now - began))
 
     def read(self, request: Mapping[str, Any]) -> Any:
-        """State of the requested run; None if the file is missing.
+        """Read the state of the requested run, or None if the file is missing.
 
         Raises InvalidRequest if the file is not a checkpoint, cannot be read, or holds another
         request.
@@ -120,14 +115,11 @@ class Checkpoint:
         return _unpacked(packed["state"], arrays)
 
     def check(self) -> None:
-        """Check that the file can be written and would replace only a checkpoint.
-
-        Raises InvalidRequest otherwise, before anything is computed.
-        """
+        """Raise InvalidRequest unless the file can be written and replaces only a checkpoint."""
         try:
             if self.exists():
                 self._load()
-            self.partial.exists()  # raises OSError if the name is too long
+            self.partial.exists()  # raises OSError if the path is too long
             folder = next(p for p in self.path.absolute().parents if p.exists())
             writable = folder.is_dir() and os.access(folder, os.W_OK)
         except OSError:
@@ -139,14 +131,14 @@ class Checkpoint:
             )
 
     def discard(self) -> None:
-        """Remove the file and the temporary file of a killed writer."""
+        """Remove the checkpoint and the temporary file of a killed writer."""
         for path in (self.path, self.partial):
             path.unlink(missing_ok=True)
 
     def _load(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         try:
             with self.path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-                # Every member is read: each has a checksum.
+                # Every member of the file is read, because each has its own checksum.
                 arrays = {name: stored[name] for name in stored.files}
             packed = json.loads(arrays.pop(TEXT).tobytes())
             if packed["format"] != FORMAT:
@@ -164,9 +156,9 @@ class Checkpoint:
 def request_of(
     problem: Problem, start: FloatArray, records: NDArray[np.int64], **settings: Any
 ) -> dict[str, Any]:
-    """Everything that determines a run, as plain values.
+    """Plain values of everything that determines a run, with `records` the recorded steps.
 
-    `start`, shape (n,); `records`: recorded steps; `**settings`: of the driver: eta, steps.
+    The `settings` of the run are, for example, eta and steps.
     """
     content = {
         "system": problem.system,
@@ -190,7 +182,7 @@ def _named(path: Path) -> str:
 
 
 def _packed(tree: Any, arrays: list[NDArray[Any]]) -> Any:
-    """The tree as JSON; its arrays are appended to `arrays`, and floats keep every bit."""
+    """Convert nested values to JSON; arrays are appended to `arrays`, and floats keep every bit."""
     if isinstance(tree, np.ndarray):
         arrays.append(tree)
         return {ARRAY: len(arrays) - 1}

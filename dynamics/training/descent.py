@@ -44,22 +44,21 @@ from dynamics.validation import learning_rate
 from theory.events import EventRule
 
 FIRST_CHUNK, LARGEST_CHUNK = 4, 1 << 12
-"""Number of steps of the first chunk, and of the largest."""
+"""Number of steps of the first chunk, and of the largest chunk."""
 SECONDS_PER_CHUNK = 0.2
 RECORDS_AT_ONCE = 1 << 18
 """Most numbers (states times entries) whose observables are computed in one call."""
 AFTER_SIGNAL = 0.5
-"""Most seconds spent on observables after an interruption; records without observables are
-dropped."""
+"""Most seconds spent on observables after an interruption; later records are dropped."""
 BETWEEN_CHECKS = 1.25
-"""Ratio of the steps of two successive checks of the stability limit, which moves with log time."""
+"""Ratio of the steps of two successive checks of the stability limit, which varies slowly in log
+time."""
 NEVER = 1 << 62
-"""Value of the step of the next check after the last check."""
+"""Step of the next check of the stability limit when no further check is due."""
 RESTING = 1e-8
-"""A run is at rest if no entry changes by more than this per unit of time, relative to the
-entry."""
+"""Largest change of an entry of a run at rest per unit of time, relative to the entry."""
 LEAST = float(np.finfo(np.float64).tiny)
-"""Absolute change of an entry that counts as rounding, whatever the size of the entry."""
+"""Largest absolute change of an entry that always counts as rounding, for any size of the entry."""
 LOWER = "a smaller eta, or a schedule that lowers it"
 CONTINUE = "start again from its final state for the remaining steps"
 RESUME = "the same run with the same checkpoint goes on from there"
@@ -89,35 +88,29 @@ def descend(
     ----------
     problem : Problem
     eta : float or sequence of float
-        Learning rate; or one for each parameter group, where 0 freezes a group. Time is the largest
-        learning rate times steps.
+        Learning rate, or one for each parameter group, where 0 freezes a group. Time is the largest
+        learning rate times the number of steps.
     steps : int
+        Number of steps; the run ends earlier if it diverges, oscillates or is interrupted.
     rule : str, UpdateRule or callable
-        A name of `theory.update_rules.RULES`, a rule with other constants from `dynamics.rule`, or
-        a function of one entry, as described there. A reduced problem trains the scalars that
-        training by this rule closes on.
+        A name of `theory.update_rules.RULES`, or an argument of `dynamics.rule`. A reduced problem
+        trains the scalars that training by this rule closes on.
     record : int, "log", int array or None
-        Interval in steps; 400 logarithmically spaced steps; or the steps themselves. The first and
+        Interval in steps, 400 logarithmically spaced steps, or the steps to record. The first and
         the last state are always recorded. The default is ``"log"``, with fewer records (at least
         64) if 400 states take more than 16 MiB.
     initial : array, optional
         Initial state; default: ``problem.initial_state``.
     checkpoint : path-like, optional
-        A file with the state of the unfinished run. If the file exists, the run resumes from it and
+        File with the state of the unfinished run. If the file exists, the run resumes from it and
         ends bitwise like an uninterrupted run. The file is removed when the run has finished.
     schedule : str, optional
         Factor of all learning rates at each step: ``warmup:N``, ``cosine``, ``cosine:N``,
         ``staircase:N:f``, or a formula in ``step`` (from 0) and ``steps``. Time is then the sum of
         the learning rates.
     stages : sequence of (str, int), optional
-        Arrays trained in each stage, and its number of steps: ``[("A", 2000), ("v", 500)]``;
-        ``"A+v"`` trains both. A frozen array keeps the memory of its update rule.
-
-    Returns
-    -------
-    Trajectory
-        The run until the last step, or until it diverges, oscillates or is interrupted; its
-        ``outcome`` says which.
+        Arrays trained in each stage, and number of steps: ``[("A", 2000), ("v", 500)]``; ``"A+v"``
+        trains both arrays. A frozen array keeps the memory of its update rule.
 
     Raises
     ------
@@ -128,7 +121,7 @@ def descend(
     -----
     TrainingWarning
         If the reduction stops being exact, the learning rate is near the stability limit, or
-        rounding decides the run. The texts are also in ``remarks``.
+        rounding decides the run. The field ``remarks`` of the trajectory has the same texts.
 
     Examples
     --------
@@ -161,14 +154,14 @@ def descend(
 def _trained(
     run: Run, settings: Mapping[str, Any], file: str | os.PathLike[str] | Checkpoint | None
 ) -> Trajectory:
-    """Take all steps of a run, writing its state to a checkpoint."""
+    """Take all steps of a run, and write checkpoints of its state to a file."""
     problem, store = run.problem, None if file is None else Checkpoint.at(file)
     request: dict[str, Any] = {}
     if store:
         how = {"eta": list(run.rates), "steps": run.steps, **settings}
         request = request_of(problem, run.start, run.schedule, **how)
         run.restore(store.read(request))
-    for remark in run.remarks:  # including those of an earlier process
+    for remark in run.remarks:  # including remarks of an earlier process
         warnings.warn(remark, TrainingWarning, stacklevel=3)
     with interruption() as interrupted, bar(problem.view, run.steps, run.step) as progress:
         while run.step < run.steps and not run.diverged and not interrupted.is_set():
@@ -191,25 +184,23 @@ def _trained(
 
 
 class Records(NamedTuple):
-    """Recorded steps, observables, and states with the rule's memory, shape (records, n).
-
-    ``complete`` is True if the run has finished and all its records are present.
-    """
+    """Recorded steps, states and observables of a run."""
 
     steps: NDArray[np.int64]
     states: FloatArray
+    """States followed by the memory of the update rule, shape (records, n)."""
     observables: Mapping[str, FloatArray]
     complete: bool
+    """Whether the run has finished and all its records are present."""
 
 
 class Run:
-    """A run in progress: its present state, the records and the detected events.
+    """A run in progress: present state, records and detected events.
 
-    `problem`: Problem; `rates`: learning rate of each parameter group; `updates`: the update rule
-    at these rates; `start`, shape (n,); `schedule`: steps to record, ascending, the last step of
-    the run included. `step`: present step; `now`: present state followed by the memory of the rule;
-    `diverged`: whether the next state is not finite; `remarks`: warnings so far, those before a
-    resume included.
+    The argument `rates` holds the learning rate of each parameter group, `updates` the update rule
+    at these rates. The attribute ``now`` is the present state followed by the memory of the rule,
+    and ``diverged`` tells whether the next state is not finite. The list ``remarks`` holds all
+    warnings so far, also those before a resume.
     """
 
     def __init__(
@@ -234,7 +225,7 @@ class Run:
         self._states = np.empty((schedule.size, self.now.size))
 
     def advance(self) -> str:
-        """Take a chunk of steps; return a remark on the learning rate (once a run), else ""."""
+        """Take a chunk of steps; return a remark on the learning rate, once in a run, or ""."""
         remark = ""
         if self.step == self._check:
             self._check = max(self._check + 1, int(BETWEEN_CHECKS * self._check))
@@ -258,18 +249,18 @@ class Run:
         self.oscillation.feed(first, rows)
 
     def _recorded(self) -> int:
-        """Number of records so far."""
+        """Number of records taken so far."""
         return int(np.searchsorted(self.schedule, self.step + self.diverged))
 
     def records(self, interrupted: threading.Event) -> Records:
-        """Records and present state; after an interruption the last records may be missing."""
+        """Records taken so far; after an interruption the last records may lack observables."""
         count = self._recorded()
         steps, states = self.schedule[:count], self._states[:count]
         if not (count and steps[-1] == self.step):
             steps, states = np.append(steps, self.step), self._states[: count + 1]
             states[-1] = self.now
         together, begun = max(1, RECORDS_AT_ONCE // self.now.size), time.monotonic()
-        if interrupted.is_set():  # a record costs as much as a few steps
+        if interrupted.is_set():  # observables of a record cost as much as a few steps
             together = min(together, self._chunk)
         parts, done = [], 0
         while done < steps.size:
@@ -283,9 +274,9 @@ class Run:
         return Records(steps[:done], states[:done], observables, complete)
 
     def end(self, records: Records, remedy: str, interrupted: threading.Event) -> Outcome:
-        """Outcome of the run; also applies the event rules that need the whole run.
+        """Outcome of the run, after applying the event rules that need the whole run.
 
-        `remedy`: text for an interrupted run. The run cannot be continued afterwards.
+        An interrupted run has the text `remedy`. The run cannot be continued after this call.
         """
         after = self.now if self.diverged else self._after()
         outcome = self._outcome(after, records, remedy, interrupted)
@@ -303,7 +294,7 @@ class Run:
         return float(self.updates.time(np.array([step]))[0])
 
     def _after(self) -> FloatArray:
-        """State after the present one, for the detection of events; infinities become NaN."""
+        """State after the present one, for the detection of events, with NaN for infinities."""
         rows, after, step = np.empty((1, len(self.problem.order_names))), self.now.copy(), self.step
         buffers = rows, self.schedule[:0], self._states[:0]
         reached = self.problem.advance(after, self.updates, step, step + 1, buffers)
@@ -313,7 +304,7 @@ class Run:
     def _outcome(
         self, after: FloatArray, records: Records, remedy: str, interrupted: threading.Event
     ) -> Outcome:
-        """The outcome of a run whose next state `after` is known."""
+        """Outcome of a run whose next state is `after`."""
         problem = self.problem
         now, after = self.now[: self.size], after[: self.size]
         plain = self.updates.alike
@@ -384,7 +375,7 @@ class Run:
                 first, state = last, after
 
     def event(self, rule: EventRule, records: Records) -> Event:
-        """The event of a rule; its state is recomputed from the last stored state before it."""
+        """Event of a rule; the event's state is recomputed from the last stored state before it."""
         detected = self.detector.detections[rule.name]
         step = detected.step
         if step is None:
@@ -398,7 +389,7 @@ class Run:
         return Event(rule.name, self.time(step), step, state, horizon)
 
     def state(self) -> dict[str, Any]:
-        """Everything needed to resume the run, as plain values and arrays, for `restore`."""
+        """Plain values and arrays from which `restore` resumes the run."""
         own = ("step", "now", "diverged", "remarks", "_check")
         return {
             "run": {name: getattr(self, name) for name in own},
@@ -408,7 +399,7 @@ class Run:
         }
 
     def restore(self, state: dict[str, Any] | None) -> None:
-        """Resume from the `state` of a run of the same problem; None starts anew."""
+        """Resume from the `state` of a run of the same problem, or start anew with None."""
         if state is None:
             return
         vars(self).update(state["run"])
@@ -418,7 +409,7 @@ class Run:
 
 
 def _next_chunk(steps: int, seconds: float) -> int:
-    """Number of steps of the next chunk, from the number and the duration of the last one."""
+    """Number of steps of the next chunk, from the number and the duration of the last."""
     if seconds > 2 * SECONDS_PER_CHUNK:
         return max(1, steps // 2)
     return min(LARGEST_CHUNK, 4 * steps) if seconds < SECONDS_PER_CHUNK / 2 else steps

@@ -1,8 +1,8 @@
 """Detection of the events of gradient descent, at every step and in one pass.
 
 A `Detector` receives the order parameters of consecutive steps in chunks. The detected events
-depend neither on the sizes of the chunks nor on the recorded steps.
-`dynamics.training.flow_events` locates the events of a gradient flow by the same rules.
+depend neither on the sizes of the chunks nor on the recorded steps. For gradient flows
+`dynamics.training.flow_events` locates events by the same rules.
 """
 
 from __future__ import annotations
@@ -22,46 +22,47 @@ Column = Callable[[FloatArray], FloatArray]
 Chunks = Iterable[tuple[int, FloatArray, FloatArray]]
 """Chunks of a run: first step, order parameters of consecutive steps, state at the first step."""
 STILL_OPEN = "not decidable to this time"
-"""Reason of a `RisesAgain` event whose quantity still rises at the end of the run."""
+"""Reason of a `RisesAgain` event that is missing because its quantity still rises at the run's
+end."""
 TOO_LATE = "not decided: {} is known only at the end, and the run was not repeated"
 AT_REST = "not decidable: the state comes to rest, and the sign of its rate is then rounding"
 
 
 @dataclass
 class Detection:
-    """First step that satisfies a rule, or the reason why the rule is never satisfied.
-
-    ``origin``: an earlier or equal step and its state, from which the step can be recomputed.
-    """
+    """First step that satisfies a rule, or the reason why the rule is never satisfied."""
 
     step: int | None = None
     reason: str = ""
     origin: tuple[int, FloatArray] | None = None
+    """An earlier or equal step and its state, from which the step can be recomputed."""
 
 
 @dataclass
 class Rise:
-    """A quantity that falls and may rise again; see `theory.events.RisesAgain`.
-
-    `relative`: required excess over the first value, relative to it; `first`, `last`: first and
-    last value; `least`, `least_step`: least value before the level was exceeded, and its step;
-    `origin`: an earlier step and its state; `beyond`: whether the level was exceeded after a fall;
-    `largest`: largest rise above the least value so far, relative to it; `falling`: whether the
-    last step fell.
-    """
+    """A quantity that falls and may rise again, for `theory.events.RisesAgain`."""
 
     relative: float
+    """Required excess of a later value over the first value, relative to the first value."""
     first: float = np.nan
+    """First value of the quantity."""
     last: float = np.nan
+    """Last value of the quantity."""
     least: float = np.inf
+    """Least value before the quantity exceeded the required level."""
     least_step: int = -1
+    """Step of the least value."""
     origin: tuple[int, FloatArray] | None = None
+    """A step before the least value, and the state at that step."""
     beyond: bool = False
+    """Whether the quantity exceeded the required level after a fall."""
     largest: float = 0.0
+    """Largest rise above the least value so far, relative to the least value."""
     falling: bool = False
+    """Whether the quantity fell in the last step."""
 
     def feed(self, step: int, values: FloatArray, origin: tuple[int, FloatArray]) -> None:
-        """Process the values at ``step``, ``step`` + 1, ...; ``origin`` as in `Detection`."""
+        """Process the quantity's values from `step` on; `origin` is as in `Detection`."""
         if not values.size:
             return
         if np.isnan(self.first):
@@ -86,11 +87,11 @@ class Rise:
 
     @property
     def lasts(self) -> bool:
-        """Whether the value rose above the level after a fall and ends above the first value."""
+        """Whether the quantity rose above the level after a fall and ends above its first value."""
         return self.beyond and self.last > self.first
 
     def reason(self, begin: str | None) -> str:
-        """Why the quantity does not rise again after the event ``begin`` (None: the start)."""
+        """Reason why the quantity does not rise again after the event `begin` or the start."""
         since = begin or "the start"
         share = f"{self.last / self.first:.3g} of its value at {since}" if self.first else "0"
         if self.beyond:
@@ -105,22 +106,21 @@ class Rise:
 
 @dataclass
 class Detector:
-    """Detector of all events of a problem.
-
-    `rules`: sorted so that each rule comes later than the rule of its ``after``; `names`: order
-    parameters, the columns of the rows; `parameters`: values of the other symbols (D); `step_time`:
-    time of one step, eta.
-    """
+    """Detector of all events of a problem in the order parameters of consecutive steps."""
 
     rules: tuple[EventRule, ...]
+    """Event rules, sorted so that the rule of an ``after`` precedes the rules that refer to it."""
     names: tuple[str, ...]
+    """Names of the order parameters, which are the columns of the rows."""
     parameters: Any
+    """Object whose attributes are the values of all further symbols, such as D."""
     step_time: float
+    """Time of one step, the learning rate eta."""
     detections: dict[str, Detection] = field(init=False)
 
     def __post_init__(self) -> None:
         self.detections = {rule.name: Detection() for rule in self.rules}
-        # For rules on the maximum of the run: the largest quantity and the largest bound so far.
+        # Rules on the maximum of the run need the largest quantity and the largest bound so far.
         # In a repeated run the largest bound is known from the start.
         maxima = [rule.name for rule in self.rules if isinstance(rule, ExceedsRunMaximum)]
         self._tops = dict.fromkeys(maxima, (-np.inf, -np.inf))
@@ -130,10 +130,9 @@ class Detector:
         self._columns: dict[tuple[str, str], Column] = {}
 
     def feed(self, first: int, rows: FloatArray, state: FloatArray) -> None:
-        """Process the order parameters at steps first, first + 1, ...
+        """Process the order parameters `rows`, one row a step from the step `first` on.
 
-        `first`: step of the first row; `rows`, shape (steps, order parameters); `state`, shape
-        (n,): state at step ``first``.
+        The `state`, shape (n,), is the state at the step `first`.
         """
         for rule in self.rules:
             detection = self.detections[rule.name]
@@ -159,14 +158,14 @@ class Detector:
     def finish(self, last: int, fate: str, again: Callable[[], Chunks] | None = None) -> bool:
         """Apply the rules on the whole run, and set the reasons of events that were not reached.
 
-        `last`: last step of the run; `fate`: a text that excludes a later rise, such as
-        ``"oscillating"``, else empty; `again`: function that repeats the run in chunks, for the
-        rules that refer to the maximum of the run or follow a rule on the whole run. Returns
-        whether all rules are decided; False if they need `again` and it is missing or stops early.
+        The text `fate`, such as ``"oscillating"``, excludes a later rise. The function `again`
+        repeats the run in chunks for the rules that refer to the maximum of the run or follow a
+        rule on the whole run. Returns False if some rules need `again` and it is missing or stops
+        early.
         """
         horizon = f"time {last * self.step_time:.6g}"
         waiting: list[EventRule] = []
-        late: set[str] = set()  # rules decided only at the end of the run, or following one
+        late: set[str] = set()  # rules decided only at the end of the run
         for rule in self.rules:
             detection = self.detections[rule.name]
             if detection.step is not None:
@@ -197,7 +196,7 @@ class Detector:
     def _find(
         self, rules: list[EventRule], last: int, fate: str, again: Callable[[], Chunks] | None
     ) -> bool:
-        """Search a repeated run for the rules; return whether all are decided."""
+        """Search a repeated run for the rules; return whether all rules are decided."""
         later = Detector(tuple(rules), self.names, self.parameters, self.step_time)
         later.detections = self.detections | later.detections
         later._tops = {name: (-np.inf, level) for name, (_, level) in self._tops.items()}
@@ -218,7 +217,7 @@ class Detector:
         return decided
 
     def _holds(self, rule: EventRule, rows: FloatArray) -> NDArray[np.bool_] | None:
-        """Mask of the rows that satisfy a rule; None if only the end of the run decides it."""
+        """Mask of the rows that satisfy a rule, or None if only the end of the run decides it."""
         if isinstance(rule, Crossing):
             return self._crossed(rule, rows)
         if isinstance(rule, ExceedsRunMaximum):
@@ -237,7 +236,7 @@ class Detector:
                 largest, last = self._rates.get(rule.name, (0.0, 0.0))
                 sizes = np.fmax.accumulate(np.fmax(np.abs(value), largest))
                 moving = _last_nonzero(value, last)
-                # A rate of exactly 0 counts if it stopped abruptly, not if it has decayed to 0.
+                # A rate of exactly 0 counts if the motion stopped abruptly, not if it decayed to 0.
                 at_once = (value == 0) & (np.abs(moving) > rule.resolution * sizes)
                 above &= at_once | (value > rule.resolution * sizes)
                 self._rates[rule.name] = (float(sizes[-1]), float(moving[-1]))
@@ -249,7 +248,7 @@ class Detector:
         return abs(last) <= rule.resolution * largest
 
     def state(self) -> dict[str, Any]:
-        """Everything detected so far, as plain values and arrays, for `restore`."""
+        """Plain values and arrays of everything detected so far, for `restore`."""
         return {
             "detections": {name: astuple(detection) for name, detection in self.detections.items()},
             "tops": dict(self._tops),
@@ -258,7 +257,7 @@ class Detector:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Restore what `state` returned."""
+        """Restore the detections from the values that `state` returned."""
         for name, (step, reason, origin) in state["detections"].items():
             self.detections[name] = Detection(step, reason, origin and (origin[0], origin[1]))
         self._tops = {name: tuple(top) for name, top in state["tops"].items()}
@@ -266,7 +265,7 @@ class Detector:
         self._rates = {name: tuple(rate) for name, rate in state["rates"].items()}
 
     def column(self, rule: EventRule, attribute: str) -> Column:
-        """Compile an expression of a rule to a function of rows of order parameters."""
+        """Compile an expression to a function of rows with the order parameters `names`."""
         key = (rule.name, attribute)
         if key not in self._columns:
             self._columns[key] = columns(getattr(rule, attribute), self.names, self.parameters)
@@ -274,16 +273,15 @@ class Detector:
 
 
 def _last_nonzero(values: FloatArray, last: float) -> FloatArray:
-    """Last nonzero value up to each position; ``last`` before the first nonzero value."""
+    """Last nonzero value up to each position, or ``last`` before the first nonzero value."""
     positions = np.where(values != 0, np.arange(1, values.size + 1), 0)
     return np.append(last, values)[np.maximum.accumulate(positions)]
 
 
 def columns(expression: Any, names: tuple[str, ...], parameters: Any) -> Column:
-    """Compile an expression of order parameters and parameters to a function of rows.
+    """Compile an expression to a function of rows whose columns are the order parameters `names`.
 
-    `names`: order parameters, the columns of the rows; `parameters`: object whose attributes are
-    the values of the other symbols.
+    The attributes of `parameters` are the values of all further symbols.
     """
     function, letters = _compiled(expression, names)
     others = [float(getattr(parameters, letter)) for letter in letters]
@@ -297,7 +295,7 @@ def columns(expression: Any, names: tuple[str, ...], parameters: Any) -> Column:
 
 @lru_cache(maxsize=256)
 def _compiled(expression: Any, names: tuple[str, ...]) -> tuple[Callable[..., Any], list[str]]:
-    """Compiled function of order parameters and other symbols, and the names of the latter."""
+    """Compiled function of order parameters and further symbols, and the names of these symbols."""
     import sympy
 
     symbols = {s.name: s for s in expression.free_symbols}

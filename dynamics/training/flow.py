@@ -1,10 +1,9 @@
 r"""Gradient flow, :math:`d\theta/d\tau = -g(\theta)`: training in continuous time.
 
-Fast scalars relax in a time of 0.01 to 1 while slow scalars move over 1e2 to 1e7, so the problem is
-stiff. A small state with a compiled gradient is integrated by collocation in logarithmic time
-(`dynamics.loops.kernels.collocation`); other problems by LSODA (`dynamics.training.lsoda`). Events
-are located on the path (`dynamics.training.flow_events`). The time is that of descent, eta times
-steps.
+The problem is stiff: in units of eta times steps, fast scalars relax in a time of 0.01 to 1, slow
+scalars in 1e2 to 1e7. A small state with a compiled gradient is integrated by collocation in
+logarithmic time (`dynamics.loops.kernels.collocation`), any other problem by LSODA
+(`dynamics.training.lsoda`). Events are located on the path by `dynamics.training.flow_events`.
 """
 
 from __future__ import annotations
@@ -47,16 +46,17 @@ from dynamics.training.settings import check_flow, record_times, starting_state
 MOST_IMPLICIT = 32
 """Most entries of a state that collocation integrates; larger states use LSODA."""
 OF_A_STEP, ENOUGH = 0.1, 1e-9
-"""Tolerance of one collocation step: the first times rtol, but at least the smaller of rtol and the
-second. A rate near 0 and the time of its root have errors about 100 times those of the states."""
+"""Tolerance of one collocation step: the first number times rtol, but at least the smaller of rtol
+and the second number. A rate near 0, and the time of its root, have errors about 100 times the
+errors of the states."""
 FINE, FINE_BY_LSODA = 1e-12, 1e-10
-"""Relative tolerance of a step of the second, finer path: by collocation, and by LSODA (which takes
-endless steps at rest at smaller tolerances)."""
+"""Relative tolerance of a step of the finer path, by collocation and by LSODA; at smaller
+tolerances LSODA takes endless steps at rest."""
 FEWEST_AGAIN, MOST_AGAIN = 500, 8
-"""Most steps of the second path: the first, or the second times the steps of the first path if that
-is more. A path that needs more steps is limited by rounding."""
+"""Most steps of the second path: the larger of the first number and the second number times the
+steps of the first path. A path that needs more steps is limited by rounding."""
 BEYOND = 1.2
-"""End time of the second path of LSODA, relative to the time of the last event."""
+"""End time of the second path by LSODA, relative to the time of the last event."""
 EARLIER = "start elsewhere, or stop at this time"
 
 
@@ -77,21 +77,20 @@ def flow(
         Horizon, in units of eta * steps.
     rtol : float
         Relative tolerance of the states. Values above 1e-8 are replaced by 1e-8, so that event
-        times are right to 1e-5.
+        times have relative errors below 1e-5.
     initial : array, optional
         Initial state; default: ``problem.initial_state``.
     record : int or float array, optional
         Number of logarithmically spaced records (default 300), or their times in any order.
         Duplicates, and times after the end of the run, are dropped.
     compiled : bool
-        False: always integrate by LSODA of scipy. True: only if the gradient is not compiled or the
-        state is large.
+        Whether collocation integrates small states with a compiled gradient; otherwise scipy's
+        LSODA integrates every problem.
 
     Returns
     -------
     Trajectory
-        ``steps`` is empty; events are located by root finding inside the integration steps. Its
-        setting ``integrator`` names the integrator.
+        Run without ``steps``; the setting ``integrator`` names the integrator.
 
     Raises
     ------
@@ -101,7 +100,7 @@ def flow(
     Warns
     -----
     TrainingWarning
-        If the reduction stops being exact during the run; the text is also in ``remarks``.
+        If the reduction stops being exact; the trajectory has the same text in ``remarks``.
 
     Examples
     --------
@@ -124,18 +123,14 @@ def flows(
     rtol: float = 1e-8,
     record: int | ArrayLike | None = None,
 ) -> list[Trajectory]:
-    """Integrate the gradient flows of several problems in parallel, with numba's threads.
+    """Integrate the gradient flows of several problems in parallel, each bitwise as by `flow`.
 
     Parameters
     ----------
     problems : iterable of Problem
+        Problems that numba's threads share.
     time, rtol, record
-        As for `flow`.
-
-    Returns
-    -------
-    list of Trajectory
-        Each is bitwise the result of `flow`.
+        Settings of all flows, as for `flow`.
 
     Raises
     ------
@@ -160,17 +155,16 @@ def flows(
 
 
 def implicit_model(problem: Problem) -> Any:
-    """Data of the compiled functions for collocation; None if the problem needs LSODA."""
+    """Data of the compiled functions for collocation, or None if the problem needs LSODA."""
     return compiled_model(problem) if problem.layout.size <= MOST_IMPLICIT else None
 
 
 def integrate_flow(
     problem: Problem, start: FloatArray, time: float, rtol: float, compiled: bool = True
 ) -> FlowPath:
-    """Integrate a flow from a start to a horizon, without records and events.
+    """Integrate a flow from a start to the horizon `time`, without records and events.
 
-    `start`, shape (n,); `time`: horizon; `rtol`: relative tolerance; `compiled`: False forces
-    LSODA.
+    With ``compiled=False`` LSODA integrates every problem.
     """
     path = None
     if compiled:
@@ -194,7 +188,7 @@ def integrate_flows(
 def _by_collocation(
     problem: Problem, start: FloatArray, time: float, rtol: float, shown: Bar | None = None
 ) -> FlowPath | None:
-    """The flow by collocation; None if the gradient is not compiled or the compiled one fails."""
+    """Integrate a flow by collocation; return None if LSODA must integrate it instead."""
     if (model := implicit_model(problem)) is None:
         return None
     of_step = max(OF_A_STEP * rtol, min(rtol, ENOUGH))
@@ -238,7 +232,7 @@ def _path(
     kind: str,
     failure: str = "",
 ) -> FlowPath:
-    """FlowPath of a collocation; `tolerances`: requested, and of its error estimate."""
+    """FlowPath of a collocation; `tolerances` are the requested one and the one of a step."""
     rtol, reported = tolerances
     made = Polynomials(running.path(), start, running.data) if running.steps else None
     nodes, at = (made.path.nodes, made) if made else (NO_STEPS, lambda _: start)
@@ -247,9 +241,9 @@ def _path(
 
 
 def _again(path: FlowPath, end: float) -> FlowPath | None:
-    """The flow integrated once more: finer, or looser if the path is already near rounding.
+    """Integrate the flow again: finer, or looser if the path is already near rounding.
 
-    It may end before `end`; None if not a single step succeeds.
+    The second path may stop before `end`; the result is None if its first step fails.
     """
     problem, start, at = path.problem, path.at(0.0), path.at
     least = FINE if isinstance(at, Polynomials) else FINE_BY_LSODA
@@ -265,7 +259,7 @@ def _again(path: FlowPath, end: float) -> FlowPath | None:
 
 
 def _observed(problem: Problem, states: FloatArray) -> dict[str, FloatArray]:
-    """Observables of every state; computed state by state if the problem does not accept arrays."""
+    """Observables of every state, computed one by one if the problem does not accept arrays."""
     if hasattr(problem, "observables_along"):
         return problem.observables_along(states)
     return columns_of([problem.observables(state) for state in states])
@@ -316,10 +310,10 @@ def _trajectory(path: FlowPath, time: float, record: int | ArrayLike | None = No
 
 
 def _far_enough(path: FlowPath, located: dict[str, EventTime]) -> float:
-    """Time up to which a path is compared with a path at another tolerance; 0 for no comparison.
+    """Time up to which a path is compared with a second path, or 0 for no comparison.
 
-    For LSODA, whose steps at rest are expensive, the comparison ends at the last event found,
-    unless an event is undecided.
+    The comparison ends at the last event found by LSODA, whose steps at rest are expensive, unless
+    an event is undecided.
     """
     end, rules = float(path.nodes[-1]), path.problem.events
     if not rules or end <= np.finfo(np.float64).tiny:
@@ -334,7 +328,7 @@ def _far_enough(path: FlowPath, located: dict[str, EventTime]) -> float:
 
 
 def _events(problem: Problem, path: FlowPath, located: dict[str, EventTime]) -> Events:
-    """Events of the located times with their states, those not reached included."""
+    """Events with their states at the located times, including events not reached."""
     horizon, size = float(path.nodes[-1]), path.at(0.0).size
     whole = {rule.name for rule in problem.events if rule.whole_run}
     events = Events()

@@ -2,12 +2,12 @@
 
 The function of each rule is evaluated at the ends of every step and at points between, and
 interpolated. Where the interpolant comes near 0 without a change of sign, the function is evaluated
-there too, and the step is bisected until the sign is certain.
+too, and the step is bisected until the sign is certain.
 
-The flow is integrated at two tolerances. Events are located on the finer path. Its error is
-estimated from the distance of the other path and the tolerance of a few steps. A rule is satisfied
-if its functions exceed their errors. The error of an event time is half the width of the interval
-in which the function is smaller than its error.
+The flow is integrated at two tolerances, and events are located on the finer path. The path's error
+is estimated from the distance of the other path and the tolerance of a few steps. A rule is
+satisfied if its functions exceed their errors. The error of an event time is half the width of the
+interval in which the function is smaller than its error.
 """
 
 from __future__ import annotations
@@ -28,20 +28,21 @@ from theory.events import Crossing, EventRule, ExceedsRunMaximum, RisesAgain
 
 UNRESOLVED = "not decidable: the integration error of its time exceeds the time"
 STEPS = 4.0
-"""Number of step errors that add up in the error of a state; with one path only, this times the
-square root of the number of steps."""
+"""Number of step errors that add up in the error of a state. Without a second path, the number of
+step errors is this times the square root of the number of steps."""
 LOOKS, MOST_LOOKS, IN_GAP = 7, 64, 8
-"""First: evaluation points in a step, ends included. Second: about the most evaluations of a
-function in one step. Third: points between two evaluations at which the interpolant is computed."""
+"""First: evaluation points in a step, ends included. Second: approximate number of evaluations of a
+function in one step at most. Third: points between two evaluations at which the interpolant is
+computed."""
 CLOSE, GRID, ROUNDS = 1e-12, 33, 12
-"""First: relative accuracy of the time of a root. Second: grid points of each refinement. Third:
-most refinements."""
+"""First: relative accuracy of the time of a root. Second: grid points of each refinement of a root.
+Third: most refinements of a root."""
 ROUNDED = float(np.sqrt(np.finfo(np.float64).eps))
 """Relative error by which rounding moves the time of a minimum."""
 ROUNDING = 2.0**-40
 """Relative rounding error of the gradient at the start, where the path has no other error."""
 TINY = float(np.finfo(np.float64).tiny)
-"""Replacement of a value of exactly 0, so that it has a sign."""
+"""Replacement of a function value of exactly 0, so that it has a sign."""
 NOTHING = np.empty(0)
 
 NODES = -np.cos(np.pi * np.arange(LOOKS) / (LOOKS - 1))
@@ -49,8 +50,8 @@ BETWEEN = (NODES[:-1, None] + np.diff(NODES)[:, None] * (np.arange(IN_GAP) + 0.5
 COEFFICIENTS = np.linalg.inv(chebyshev.chebvander(NODES, LOOKS - 1))
 ON_GRID = chebyshev.chebvander(BETWEEN, LOOKS - 1) @ COEFFICIENTS
 POSITIONS, PLACES = 0.5 + 0.5 * NODES, (0.5 + 0.5 * BETWEEN).reshape(-1, IN_GAP)
-"""Positions (0 to 1) in a step: of the evaluation points, and of the points in each gap between
-them."""
+"""Positions (0 to 1) in a step of the evaluation points, and of the points in each gap between
+evaluation points."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,8 @@ def locate_events(
 ) -> dict[str, EventTime]:
     """Locate all events of the problem on a path; returns name of the rule -> `EventTime`.
 
-    `other`: the same flow at another tolerance, possibly shorter; `records`: additional times at
-    which rules are evaluated.
+    The same flow at another tolerance, `other`, may end earlier. Rules are also evaluated at the
+    times `records`.
     """
     searches = [_Search(path, None, records)]
     if other is not None:
@@ -96,20 +97,22 @@ def locate_events(
 
 
 class _Function(NamedTuple):
-    """A function of rows, the sign given to a value of 0, and an additional error."""
+    """A function of rows of order parameters whose sign decides a rule."""
 
     value: Column
     counts: bool = False
+    """Whether a value of exactly 0 counts as positive."""
     error: float = 0.0
+    """Error of the function in addition to the error from the path."""
 
     def signed(self, rows: FloatArray) -> FloatArray:
-        """Values, positive where the condition holds, else negative; never 0."""
+        """Values of the function, never 0, and positive where the condition holds."""
         values = self.value(rows)
         return np.where(values == 0, TINY if self.counts else -TINY, values)
 
 
 class _Search:
-    """Search for events on a path; the distance of another path estimates its error."""
+    """Search for events on a path, whose error is estimated from the distance of another path."""
 
     def __init__(self, path: FlowPath, other: FlowPath | None, records: FloatArray) -> None:
         self.path, self.other, self.end = path, other, float(path.nodes[-1])
@@ -119,7 +122,7 @@ class _Search:
         rows = path.order_rows(np.append(self.times[:, :-1].ravel(), self.end))
         ends = rows[LOOKS - 1 :: LOOKS - 1, None]
         self.rows = np.append(rows[:-1].reshape(*self.times[:, :-1].shape, -1), ends, axis=1)
-        # A dict, not `functools.cache`: a cached method would keep the path alive in a cycle.
+        # A dict instead of `functools.cache`, which would keep the path alive in a cycle.
         self._changes: dict[float, FloatArray] = {}
 
     def locate(self, rule: EventRule, begin: float, width: float) -> EventTime:
@@ -147,7 +150,7 @@ class _Search:
     def _changes_at(self, time: float) -> FloatArray:
         path, other, problem = self.path, self.other, self.path.problem
         step = max(int(path.nodes.searchsorted(time)) - 1, 0)
-        # The start is exact, so errors grow from 0 during the first step.
+        # The start is exact, so the path's errors grow from 0 during the first step.
         times = self.times[step] * (time / path.nodes[1] if step == 0 else 1.0)
         rows, now = path.order_rows(times), np.array([time])
         state, slope = (each[0] for each in path.along(now))
@@ -177,7 +180,7 @@ class _Search:
         return np.abs(values - function.value(rows)[:, None]).max(axis=1) + function.error
 
     def _looks(self, functions: list[_Function], begin: float) -> tuple[FloatArray, FloatArray]:
-        """Evaluation times of the functions from `begin` on, and order parameters there."""
+        """Evaluation times of the functions from `begin` on, and order parameters at them."""
         closer = [times for each in functions for times in self._closer(each, begin)]
         more = np.concatenate([np.array([begin]), self.records, *closer])
         times = np.append(self.times[:, 1:].ravel(), more)
@@ -188,14 +191,14 @@ class _Search:
         return once[later], rows[order[later]]
 
     def _closer(self, function: _Function, begin: float) -> list[FloatArray]:
-        """Additional evaluation times, in steps where the interpolant comes near 0."""
+        """Additional evaluation times of a function in steps where its interpolant nears 0."""
         steps, count, names = self.rows.shape
         values = function.value(self.rows.reshape(-1, names)).reshape(steps, count)
         near = _near(values)[0].any(axis=1) & (self.path.nodes[1:] > begin)
         found: list[FloatArray] = []
         for step in np.flatnonzero(near):
             error = self._error(function, self.rows[step], self.times[step, -1])
-            if (np.abs(values[step]) <= error).all():  # no certain sign
+            if (np.abs(values[step]) <= error).all():  # no value has a certain sign
                 continue
             parts, done = [(0.0, 1.0)], 0
             while parts and done < MOST_LOOKS:
@@ -216,7 +219,7 @@ class _Search:
     def _first(
         self, functions: list[_Function], begin: float, width: float, resolution: float = 0.0
     ) -> EventTime:
-        """The first time from begin on, which is known within a width, at which all hold."""
+        """First time after `begin` (known within `width`) at which all functions are positive."""
         after = min(begin + max(width, 4.0 * CLOSE * begin), self.end)
         times, rows = self._looks(functions, after)
         holds = np.min([each.signed(rows) for each in functions], axis=0) > 0
@@ -238,13 +241,13 @@ class _Search:
         row = self.path.order_rows(np.array([before]))
         turning = [f for f in functions if f.signed(row)[0] <= self._error(f, row, before)[0]]
         error = max(self._half_width(each, time) for each in turning or functions)
-        if low == 0.0 and error >= time:  # it soon holds beyond its error
+        if low == 0.0 and error >= time:  # the function soon exceeds its error
             exact = functions[0].value(self.path.order_rows(np.zeros(1)))[0] == 0.0
             return EventTime(0.0, "", 0.0 if exact else float(times[k]))
         return _resolved(EventTime(time, "", error))
 
     def _held_by_record(self, functions: list[_Function], after: float) -> bool:
-        """Whether all functions are positive at a record of the other path."""
+        """Whether all functions are positive at some record of the other path after a time."""
         assert self.other is not None
         rows = self.other.order_rows(self.records[self.records >= after])
         return bool((np.min([each.signed(rows) for each in functions], axis=0) > 0).any())
@@ -253,10 +256,10 @@ class _Search:
         self, functions: list[_Function], times: FloatArray, rows: FloatArray,
         holds: NDArray[np.bool_], least: FloatArray,
     ) -> Any:  # fmt: skip
-        """Yield indices of `times` at which all functions hold and exceed their errors."""
+        """Yield indices of `times` at which all functions are positive and exceed their errors."""
         held = np.flatnonzero(holds)
         ends = np.maximum(self.path.nodes.searchsorted(times[held]), 1)
-        alone = (ends == 1) & (times[held] > 0)  # errors grow from 0 during the first step
+        alone = (ends == 1) & (times[held] > 0)  # errors of the path grow from 0 in the first step
         keys = np.where(alone, times[held], self.path.nodes[ends])
         keys[times[held] == 0] = 0.0
         for key in np.unique(keys):
@@ -273,7 +276,7 @@ class _Search:
     def _half_width(self, function: _Function, time: float, flat: bool = False) -> float:
         """Distance from a root or minimum at which the rising function exceeds its error.
 
-        Infinite if the function does not exceed it down to the start.
+        The distance is infinite if the function does not exceed its error down to the start.
         """
         at = lambda times: function.value(self.path.order_rows(times))  # noqa: E731
         row = self.path.order_rows(np.array([time]))
@@ -286,7 +289,7 @@ class _Search:
 
         far = CLOSE * time * np.exp2(np.arange(40, dtype=np.float64))
         far = np.append(far[far < time], time)
-        # Required at two points: a rounded value may exceed its error by chance.
+        # The excess is required at two points: a rounded value may exceed its error by chance.
         known = beyond(far) >= 0
         known[:-1] &= known[1:]
         if not known.any():
@@ -309,7 +312,7 @@ class _Search:
         return found
 
     def _rise(self, rule: RisesAgain, begin: float) -> EventTime:
-        """Minimum before a lasting rise: a root of the quantity's rate if the problem has one."""
+        """Minimum before a lasting rise: a root of the quantity's rate, if the rate is known."""
         from sympy import Symbol
 
         quantity = self._column(rule.quantity)
@@ -335,9 +338,9 @@ class _Search:
 
 
 def _near(values: FloatArray) -> tuple[NDArray[np.bool_], FloatArray]:
-    """Gaps between evaluation points in which the interpolant may change its sign, and where.
+    """Gaps between evaluation points in which the interpolant may change sign, and the places.
 
-    Only gaps whose two ends have the same sign count.
+    Only gaps with the same sign at both ends count.
     """
     between = (values @ ON_GRID.T).reshape(len(values), LOOKS - 1, IN_GAP)
     tail = np.abs(values @ COEFFICIENTS[LOOKS // 2 + 1 :].T).sum(axis=1)
@@ -354,8 +357,8 @@ def rising(
 ) -> tuple[float, float]:
     """Bracket the place at which a function becomes positive, by successively finer grids.
 
-    `function`: places, shape (P,) -> values; not positive at ``low``, positive at ``high``; `part`:
-    relative width of the bracket.
+    The function maps places, shape (P,), to values, not positive at `low` and positive at `high`.
+    The bracket has the relative width `part`.
     """
     for _ in range(ROUNDS):
         if high - low <= part * high:
@@ -367,10 +370,7 @@ def rising(
 
 
 def lowest(function: Callable[[FloatArray], FloatArray], times: FloatArray, k: int) -> float:
-    """Time of the minimum of a function near ``times[k]``.
-
-    `function`: times, shape (T,) -> values.
-    """
+    """Time of the minimum near ``times[k]`` of a function of times, shape (T,)."""
     grid = times[[max(k - 1, 0), k, min(k + 1, times.size - 1)]]
     for _ in range(ROUNDS):
         grid = np.linspace(grid[0], grid[-1], GRID)
@@ -386,6 +386,6 @@ def _above(quantity: Column, level: float, rows: FloatArray) -> FloatArray:
 
 
 def _resolved(event: EventTime) -> EventTime:
-    """The event, or an undecided one if its time is below its uncertainty."""
+    """Return the event, or an undecided event if its time is below its uncertainty."""
     known = event.time is None or event.uncertainty < event.time
     return event if known else EventTime(None, UNRESOLVED)

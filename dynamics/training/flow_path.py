@@ -1,4 +1,4 @@
-"""An integrated flow: its steps, the states between them, and the errors of a step."""
+"""An integrated flow: its steps, the states between the steps, and the errors of a step."""
 
 from __future__ import annotations
 
@@ -19,31 +19,26 @@ TOO_MANY = (
     "try gradient descent, or a flow that stops before"
 )
 NO_STEPS = np.array([0.0, np.finfo(np.float64).tiny])
-"""Nodes of a path whose first step failed."""
+"""Times of the steps of a path whose first step failed."""
 OF_FLOOR = 1e-3
-"""Ratio of the absolute tolerance of an entry to rtol times its size."""
+"""Ratio of the absolute tolerance of an entry to rtol times the size of the entry at the start."""
 
 
 def tolerance_floor(start: FloatArray, rtol: float) -> FloatArray:
-    """Absolute tolerance of every entry, used for entries at rounding level.
-
-    `start`, shape (n,).
-    """
+    """Absolute tolerance of every entry, shape (n,), used for entries at rounding level."""
     return OF_FLOOR * rtol * np.maximum(np.abs(start), 1e-2)
 
 
 @dataclass(frozen=True)
 class Allowed:
-    """Allowed error of one integration step, by entry.
-
-    `floor`, shape (n,): absolute tolerance added if an entry and its rate are rounding; `time`:
-    longest time over which a state changes.
-    """
+    """Allowed error of each entry in one integration step."""
 
     problem: Problem
     rtol: float
     floor: FloatArray
+    """Absolute tolerance of each entry, added if the entry and its rate are rounding."""
     time: float
+    """Longest time over which a state changes."""
 
     def __call__(self, state: FloatArray) -> FloatArray:
         """Allowed error of each entry, shape (n,)."""
@@ -51,7 +46,7 @@ class Allowed:
         return self.rtol * size + np.where(self.rounding(state, size), self.floor, 0.0)
 
     def rounding(self, state: FloatArray, size: FloatArray) -> Any:
-        """Mask of entries whose rates are rounding; twin of the compiled `find_floor`."""
+        """Mask of entries whose rates are rounding, like the compiled function `find_floor`."""
         small = self.rtol * size < self.floor
         if not small.any():
             return small
@@ -67,15 +62,14 @@ class Allowed:
 
 @dataclass(frozen=True)
 class Polynomials:
-    """States of a path whose steps are polynomials, and their derivatives.
-
-    `path`: output of the compiled integrator; `start`, shape (n,): exact initial state; `model`:
-    data of its kernels.
-    """
+    """States of a path whose steps are polynomials, and the derivatives of the states."""
 
     path: loops.Path
+    """Output of the compiled integrator."""
     start: FloatArray
+    """Exact initial state, shape (n,)."""
     model: Any
+    """Data of the compiled functions of the problem."""
 
     def __call__(self, time: float) -> FloatArray:
         """State at a time, shape (n,)."""
@@ -88,31 +82,33 @@ class Polynomials:
         return states
 
     def order_rows(self, times: FloatArray, count: int) -> FloatArray:
-        """Order parameters at times, shape (T, count)."""
+        """Order parameters at the given times, shape (T, count)."""
         return loops.order_along(self.model, self.path, times, count)
 
 
 @dataclass(frozen=True)
 class FlowPath:
-    """An integrated flow.
-
-    `nodes`: times of the accepted steps; `at`: function time -> state; `error`: function state ->
-    allowed error of one step, by entry; `rtol`, `of_step`: relative tolerance of the path and of
-    one step (collocation may use a smaller one); `kind`: kind of the outcome; `failure`: why the
-    gradient failed, empty if unknown.
-    """
+    """An integrated flow."""
 
     problem: Problem
     nodes: FloatArray
+    """Times of the accepted steps, ascending."""
     at: Callable[[float], FloatArray]
+    """Function: time -> state."""
     error: Callable[[FloatArray], FloatArray]
+    """Function: state -> allowed error of each entry in one step."""
     rtol: float = 0.0
+    """Relative tolerance of the path."""
     of_step: float = 0.0
+    """Relative tolerance of one step, which collocation may choose smaller than that of the
+    path."""
     kind: str = HORIZON
+    """Kind of the outcome of the integration."""
     failure: str = ""
+    """Reason why the gradient failed, empty if unknown."""
 
     def states(self, times: FloatArray) -> FloatArray:
-        """States at times, shape (T, n)."""
+        """States at the given times, shape (T, n)."""
         if isinstance(self.at, Polynomials):
             return self.at.along(times)
         if hasattr(self.at, "interpolants"):
@@ -121,10 +117,10 @@ class FlowPath:
         return np.array([self.at(time) for time in times])
 
     def inside(self, steps: IntArray, positions: FloatArray) -> FloatArray:
-        """Times at positions 0 to 1 in the steps, shape (steps, positions)."""
+        """Times at positions 0 to 1 in the given steps, shape (steps, positions)."""
         low, high = self.nodes[steps][:, None], self.nodes[steps + 1][:, None]
         times = low + (high - low) * positions
-        if isinstance(self.at, Polynomials):  # evenly in logarithmic time
+        if isinstance(self.at, Polynomials):  # positions are in logarithmic time
             scales = self.at.path.scales[steps][:, None]
             times = low + scales * np.expm1(positions * np.log1p((high - low) / scales))
         return np.clip(times, low, high)
@@ -132,8 +128,8 @@ class FlowPath:
     def along(self, times: FloatArray) -> tuple[FloatArray, FloatArray]:
         """States at times and minus their derivatives, each of shape (T, n).
 
-        A path without derivatives returns gradients. In fast relaxation a gradient magnifies the
-        error of the state; the derivative of the path does not.
+        A path without derivatives returns gradients instead. During fast relaxation a gradient
+        magnifies the error of the state, the derivative of the path does not.
         """
         states = self.states(times)
         if isinstance(self.at, Polynomials):
@@ -147,7 +143,7 @@ class FlowPath:
         return states, slopes
 
     def order_rows(self, times: FloatArray) -> FloatArray:
-        """Order parameters at times, shape (T, order parameters); rates as in `along`."""
+        """Order parameters at times, shape (T, order parameters), with rates from `along`."""
         rows = np.full((times.size, len(self.problem.order_names)), np.nan)
         if isinstance(self.at, Polynomials):
             rows = self.at.order_rows(times, rows.shape[1])
@@ -160,7 +156,7 @@ class FlowPath:
 
 
 PART = 1e-3
-"""Step of a finite difference, relative to the integration step."""
+"""Step of a finite difference in time, relative to the integration step."""
 STENCIL = np.array([-2.0, -1.0, 1.0, 2.0])
 WEIGHTS = np.array([1.0, -8.0, 8.0, -1.0]) / 12.0
 
@@ -181,7 +177,7 @@ def _slopes(solution: Any, times: FloatArray) -> FloatArray:
 
 
 def compiled_model(problem: Problem) -> Any:
-    """Compiled functions of a problem; None if a subclass overrides the gradient in Python."""
+    """Compiled functions of a problem, or None if a subclass overrides the gradient in Python."""
     model = getattr(problem, "loop_data", None)
     kinds = type(problem).__mro__
     made = next((k for k, kind in enumerate(kinds) if "loop_data" in vars(kind)), len(kinds))

@@ -1,8 +1,8 @@
-"""Integration of any flow by scipy's LSODA, with tolerances that follow the sizes of the entries.
+"""Integration of any flow by scipy's LSODA, with tolerances that follow the entries' sizes.
 
-The tolerance of every entry is relative to its present size: entries start small, and may fall far
-before they grow. An entry that is rounding together with its rate has an absolute tolerance, so
-that it does not limit the step size.
+The tolerance of every entry is relative to its present size, because entries start small and may
+fall far before they grow. An entry that is rounding together with its rate has an absolute
+tolerance, so that it does not limit the step size.
 """
 
 from __future__ import annotations
@@ -26,16 +26,17 @@ from dynamics.training.flow_path import (
 from dynamics.training.progress import bar, interruption
 
 FEWEST_STEPS = 64
-"""Least number of steps of a flow; at rest, larger steps would skip a later change unnoticed."""
+"""Least number of steps of a flow; larger steps at rest would miss a later change."""
 FALL = 0.1
-"""LSODA is restarted if an entry falls below this part of the size its tolerance was set for."""
+"""Ratio of an entry to the size for which its tolerance was set, below which LSODA is restarted."""
 CREDIT, COST = 160, 20
-"""Restart budget: LSODA starts with the first, gains 1 a step up to it, and a restart costs the
-second. With less than the cost left, tolerances follow entries no longer."""
+"""Restart budget: LSODA starts with the first number of credits, gains 1 a step up to that number,
+and pays the second number for a restart. With less credit, tolerances stop following the entries.
+"""
 ROUNDED = 1e-12
-"""A rate below this part of the largest rate may be rounding."""
+"""Largest rate that may be rounding, relative to the largest rate of all entries."""
 BETWEEN_PROBES = 8
-"""Steps of LSODA between two checks of small entries."""
+"""Number of LSODA steps between two checks for small entries."""
 
 
 class _Lsoda:
@@ -45,7 +46,7 @@ class _Lsoda:
         self, problem: Problem, start: FloatArray, end: float, rtol: float, floor: FloatArray
     ) -> None:
         self.problem, self.end, self.rtol, self._floor = problem, end, rtol, floor
-        # States of the last step with a gradient that is not finite.
+        # States, in the last step, at which the gradient is not finite.
         self.refused: list[FloatArray] = []
         self._slope = self._last = -problem.gradient(start)
         self._tolerance, self._followed = floor.copy(), np.ones(start.size, dtype=bool)
@@ -60,12 +61,12 @@ class _Lsoda:
         self._begin(0.0, start)
 
     def _too_small(self, size: FloatArray) -> Any:
-        """Mask of entries smaller than the size their tolerance was set for."""
+        """Mask of entries smaller than the sizes for which their tolerances were set."""
         fallen = OF_FLOOR * self.rtol * size < FALL * self._tolerance
         return fallen & (self._tolerance > LEAST) & self._followed
 
     def _may_follow(self, state: FloatArray, size: FloatArray, time: float) -> Any:
-        """Mask of fallen entries above rounding; entries at rounding are excluded from now on."""
+        """Mask of fallen entries above rounding level; entries at it are excluded from now on."""
         fallen, below = self._too_small(size), self._tolerance < self._floor
         if not (fallen | below).any():
             return fallen
@@ -74,7 +75,7 @@ class _Lsoda:
         return fallen & ~rounding & self._followed
 
     def _set_tolerance(self, fallen: Any, size: FloatArray) -> bool:
-        """Reset tolerances to the sizes of entries, or to rounding; return whether any changed."""
+        """Reset tolerances to the sizes of entries or to rounding; return whether any changed."""
         below = self._tolerance < self._floor
         if not (fallen.any() or (below & ~self._followed).any()):
             return False
@@ -110,21 +111,21 @@ class _Lsoda:
 
     @property
     def status(self) -> str:
-        """``running``, ``finished`` or ``failed``."""
+        """Status of the integration: ``running``, ``finished`` or ``failed``."""
         return str(self._solver.status)
 
     @property
     def t(self) -> float:
-        """Present time."""
+        """Present time of the integration."""
         return float(self._solver.t)
 
     @property
     def y(self) -> FloatArray:
-        """Present state."""
+        """Present state of the integration."""
         return self._solver.y
 
     def step(self) -> Any:
-        """Take a step; return its dense output, or None if it failed."""
+        """Take a step; return its dense output, or None if the step failed."""
         self.refused.clear()
         before = self.t, self.y.copy()
         self._solver.step()
@@ -145,7 +146,7 @@ class _Lsoda:
         return piece
 
     def _follow(self, time: float, state: FloatArray) -> None:
-        """Restart if entries have fallen; an entry crossing 0 has the size of its turning point."""
+        """Restart if entries fell; an entry that crosses 0 has the size of its turning point."""
         width, slope = self._solver.step_size, self._last
         if not width:
             return
@@ -170,8 +171,8 @@ def by_lsoda(
 ) -> FlowPath:
     """Integrate the flow of any problem by LSODA, stepping from Python.
 
-    `start`, shape (n,); `floor`, shape (n,): absolute tolerance of each entry, by default
-    `tolerance_floor`; `most`: most steps, by default `MAX_STEPS`.
+    The absolute tolerance `floor` of each entry, shape (n,), defaults to `tolerance_floor`. At most
+    `most` steps are taken, by default `MAX_STEPS`.
     """
     from scipy.integrate import OdeSolution
 

@@ -1,7 +1,7 @@
 """Mini-batches: the samples of every step, determined by the number of the step alone.
 
-Every epoch uses each sample once: its batches are slices of a new permutation. A run can therefore
-be resumed at any step.
+Every epoch uses each sample once: the batches of an epoch are slices of a new permutation. A run
+can therefore be resumed at any step.
 """
 
 from __future__ import annotations
@@ -18,21 +18,17 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class MiniBatches:
-    """The mini-batches of a problem.
-
-    `seed`: of the permutations; `samples`: N; `size`: samples of a batch, fewer in the last batch
-    of an epoch.
-    """
+    """The mini-batches of a problem; the last batch of an epoch may be smaller."""
 
     seed: int
+    """Seed of the permutations of the samples."""
     samples: int
+    """Number of samples."""
     size: int
+    """Number of samples of a batch."""
 
     def members(self, first: int, last: int) -> list[NDArray[np.int64]]:
-        """Samples of the batch of every step first, ..., last - 1, ascending.
-
-        `first`, `last`: steps, counted from the start of the run.
-        """
+        """Indices of the samples in the batch of every step from `first` to `last` - 1."""
         size, epoch_steps, batches = self.size, -(-self.samples // self.size), []
         for epoch in range(first // epoch_steps, (last - 1) // epoch_steps + 1):
             permutation = np.random.default_rng([self.seed, epoch]).permutation(self.samples)
@@ -43,7 +39,7 @@ class MiniBatches:
 
 
 def fingerprint(arrays: Iterable[np.ndarray]) -> str:
-    """Hash of random numbers (16 hexadecimal digits), which a resumed run compares."""
+    """Hash of random numbers (16 hexadecimal digits) by which a resumed run checks its samples."""
     digest = hashlib.sha256()
     for array in arrays:
         digest.update(np.ascontiguousarray(array).tobytes())
@@ -53,10 +49,7 @@ def fingerprint(arrays: Iterable[np.ndarray]) -> str:
 def sampling_settings(
     samples: int | None, seed: int | Generator, options: Mapping[str, Any] | Any
 ) -> dict[str, Any]:
-    """Settings of a problem on samples, without the options that are None.
-
-    `samples`: N; `options`: options of its training.
-    """
+    """Settings of a problem on samples, without training options that are None."""
     fields = options if isinstance(options, Mapping) else asdict(options)
     stated = {"samples": samples, "seed": seed if isinstance(seed, int) else "generator"}
     return {name: value for name, value in (stated | dict(fields)).items() if value is not None}

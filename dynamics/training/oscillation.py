@@ -11,18 +11,16 @@ from dynamics.problem import FloatArray
 LEAST_STREAK = 50
 MAX_SAMPLES = 4096
 VANISHING = 0.5
-"""Extrapolated final amplitude over the last one, below which an oscillation counts as dying
-out."""
+"""Least ratio of the extrapolated final amplitude to the last amplitude of a lasting
+oscillation."""
 
 
 @dataclass
 class Oscillation:
-    """A period of two: every step reverses the sign of a rate.
-
-    `column`: index of the rate among the order parameters.
-    """
+    """A period of two, in which every step reverses the sign of a rate."""
 
     column: int
+    """Index of the rate among the order parameters."""
     began: int = 0
     previous: float = 0.0
     stride: int = 1
@@ -30,7 +28,7 @@ class Oscillation:
     sizes: FloatArray = field(default_factory=lambda: np.empty(0))
 
     def feed(self, first: int, rows: FloatArray) -> None:
-        """Process the order parameters at steps first, first + 1, ..."""
+        """Process the order parameters `rows`, one row a step from the step `first` on."""
         rate = np.concatenate([[self.previous], rows[:, self.column]])
         steady = np.flatnonzero(~(np.sign(rate[1:]) * np.sign(rate[:-1]) < 0))
         if steady.size:
@@ -46,17 +44,17 @@ class Oscillation:
         self.sampled, self.sizes = self.sampled[regular], self.sizes[regular]
 
     def state(self) -> dict[str, Any]:
-        """Everything detected so far, as plain values and arrays, for `restore`."""
+        """Plain values and arrays of everything detected so far, for `restore`."""
         return dict(vars(self))
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Restore what `state` returned."""
+        """Restore the detection from the values that `state` returned."""
         vars(self).update(state)
 
     def decay(self, last: int) -> float | None:
-        """Factor of the amplitude per step if the amplitude decays geometrically to 0, else None.
+        """Factor of the amplitude per step if it decays geometrically to 0, else None.
 
-        The limit is extrapolated from three means over the window of `lasting`.
+        The final amplitude is extrapolated from three means over the window of `lasting`.
         """
         window = max(LEAST_STREAK, last // 10)
         count = int(np.count_nonzero(self.sampled > last - window)) // 3
@@ -69,10 +67,10 @@ class Oscillation:
         return float((third / first) ** (1.0 / (2 * count * self.stride)))
 
     def lasting(self, last: int) -> bool:
-        """Whether a run that ends at step ``last`` has a lasting period two.
+        """Whether a run that ends at step `last` has a lasting period two.
 
-        True if each of the last tenth of its steps (at least 50) reversed the rate, and the
-        amplitude did not fall by half from the first to the second half of these steps.
+        Each of the last tenth of the steps (at least 50) must reverse the rate, and the amplitude
+        must not fall by half from the first to the second half of these steps.
         """
         window = max(LEAST_STREAK, last // 10)
         if last - self.began < window:

@@ -1,7 +1,7 @@
 """Progress display and interruption of a long run.
 
 Progress is a bar on a terminal, and a line every 30 seconds on any other stderr (a pipe, the log of
-a batch system). Ctrl-C and SIGTERM end a run, which keeps its records so far.
+a batch system). Ctrl-C and SIGTERM end a run, and the run keeps its records so far.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 from tqdm import tqdm
 
 DELAY = 1.0
-"""Seconds before a progress bar appears."""
+"""Seconds of a run before its progress bar appears."""
 EVERY = 30.0
 """Seconds between two progress lines if stderr is not a terminal."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -46,10 +46,8 @@ def bar(what: str, total: int | None = None, done: int = 0, unit: str = "steps")
     """Progress bar with steps, steps per second and remaining time, shown after `DELAY` seconds.
 
     If stderr is not a terminal, a line every `EVERY` seconds replaces the bar. Workers of a sweep
-    show nothing.
-
-    `what`: text in front of the bar; `total`: number of steps, needed for the remaining time;
-    `done`: steps done before, excluded from the speed; `unit`: name of what is counted.
+    show nothing. The text `what` precedes the bar; `done` steps of an earlier process do not count
+    for the speed.
     """
     terminal = sys.stderr.isatty()
     look: dict[str, Any] = {"delay": DELAY, **_size()}
@@ -78,7 +76,7 @@ class _Lines:
 
 
 def _size() -> dict[str, Any]:
-    """Width options of tqdm: follow the terminal; 80 columns if its size is unknown."""
+    """Width options of tqdm: the width of the terminal, or 80 columns if unknown."""
     try:
         sized = min(os.get_terminal_size(sys.stderr.fileno())) > 0
     except (OSError, ValueError, AttributeError):
@@ -93,7 +91,7 @@ def is_command() -> bool:
 
 
 def leave_at_signals() -> None:
-    """Make Ctrl-C and SIGTERM end a command at once with one line, before `main` handles them."""
+    """Make Ctrl-C and SIGTERM end a command with one line at once, until `main` handles signals."""
     for number in SIGNALS:
         signal.signal(number, _leave)
     # At exit Python raises a signal again if its KeyboardInterrupt passed through C code.
@@ -107,11 +105,11 @@ def _leave(*_: object) -> None:
 
 @contextmanager
 def interruption() -> Iterator[threading.Event]:
-    """Context with an event that Ctrl-C and SIGTERM set; a run then ends after its chunk.
+    """Context with an event that Ctrl-C and SIGTERM set, after which a run ends with its chunk.
 
     A second signal, or a signal while numba compiles, raises KeyboardInterrupt at once. Nested
-    contexts share one event. Outside the main thread, which alone receives signals, the event is
-    never set.
+    contexts share one event. Only the main thread receives signals, so in another thread the event
+    is never set.
     """
     if _active or threading.current_thread() is not threading.main_thread():
         yield _active[0] if _active else threading.Event()
@@ -140,7 +138,7 @@ def termination() -> Iterator[None]:
     """Context in which SIGTERM and Ctrl-C raise KeyboardInterrupt.
 
     An interrupt that C code drops (LLVM calling back into Python) is raised again. An error that
-    such an interrupt causes is reported as the interrupt.
+    the interrupt causes is reported as the interrupt.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

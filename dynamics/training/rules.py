@@ -27,9 +27,10 @@ from theory.program import run_floats
 from theory.update_rules import CONSTANTS, RULES, UpdateRule, own_rule
 
 ROUNDING = 64 * float(np.finfo(np.float64).eps)
-"""Gradient or change of an entry that may be pure rounding, relative to the largest."""
+"""Largest gradient or change of an entry that may be pure rounding, relative to the largest
+entry."""
 AMPLIFIED = 1e3
-"""A step over eta times a rounding-level gradient that is larger than this causes a remark."""
+"""Least ratio of a step to eta times a rounding-level gradient at which a run carries a remark."""
 BELOW_ONE = np.nextafter(1.0, 0.0)
 RANGES: dict[str, Callable[[str, object], Any]] = {
     "momentum": partial(real, at_least=0.0, at_most=BELOW_ONE),
@@ -49,10 +50,10 @@ def rule(name: str | UpdateRule | Callable[..., Any], **constants: Any) -> Updat
     name : str, UpdateRule or callable
         ``gd``, ``momentum`` (``nesterov=True`` for Nesterov momentum), ``sign``, ``adam``,
         ``adamw``, ``normalized``; or a function ``step(gradient, memory, entry, step, eta, xp)`` of
-        one entry that returns its change and its memory.
+        one entry that returns the entry's change and memory.
     **constants
         Constants of the rule, named as in optax, and ``weight_decay``, a multiple of each entry
-        that is added to its gradient (``adamw`` subtracts it from the step instead).
+        that is added to the gradient (or subtracted from the step by ``adamw``).
 
     Raises
     ------
@@ -86,7 +87,7 @@ def rule(name: str | UpdateRule | Callable[..., Any], **constants: Any) -> Updat
 
 
 def _checked(name: str, value: object, default: object) -> Any:
-    """Check that a constant of a rule is in its range, and return it."""
+    """Check that the constant `name` of a rule is in its range, and return its value."""
     if isinstance(default, bool):
         if value not in (True, False):
             refuse(name, value, "is not a truth value", "True or False", default)
@@ -95,10 +96,7 @@ def _checked(name: str, value: object, default: object) -> Any:
 
 
 def rule_of(problem: Problem, name: Any) -> UpdateRule:
-    """Update rule by name; ``step`` is the rule that the problem's model defines.
-
-    `name`: as for `rule`.
-    """
+    """Update rule for a `name` as in `rule`; ``step`` is the rule of the problem's model."""
     if not isinstance(name, str) or name != "step":
         return rule(name)
     if (own := problem.own_rule()) is None:
@@ -109,9 +107,8 @@ def rule_of(problem: Problem, name: Any) -> UpdateRule:
 def requested(given: Mapping[str, Any], default: DefaultRun) -> dict[str, Any]:
     """Rule, schedule and stages of a command or a sweep, as arguments of `dynamics.descend`.
 
-    `given`: name -> value, of `theory.update_rules.OPTIONS` and others; `default`: of the system.
-    Raises InvalidRequest if a rule or constant is invalid, or a rule other than the default has no
-    eta.
+    Entries missing in `given` are taken from the system's default run. Raises InvalidRequest for an
+    invalid rule or constant, or for a rule other than the default without eta.
     """
     name = given.get("rule", default.rule)
     constants = {n: given[n] for n in CONSTANTS if n in given}
@@ -134,10 +131,7 @@ def requested(given: Mapping[str, Any], default: DefaultRun) -> dict[str, Any]:
 
 
 def check_rated(given: Mapping[str, Any], default: DefaultRun) -> None:
-    """Refuse a rule other than the default without an ``eta``.
-
-    `given`: settings of a request.
-    """
+    """Refuse settings with a rule other than the default and without ``eta``."""
     name = given.get("rule", default.rule)
     if name not in (default.rule, "gd") and "eta" not in given:
         raise InvalidRequest(
@@ -146,14 +140,14 @@ def check_rated(given: Mapping[str, Any], default: DefaultRun) -> None:
 
 
 def default_words(default: DefaultRun) -> dict[str, str]:
-    """Rule, schedule and stages of the default run as text; empty for plain gradient descent."""
+    """Rule, schedule and stages of a default run as text; empty for plain gradient descent."""
     words = {"rule": "" if default.rule == "gd" else default.rule, "schedule": default.schedule}
     words["stages"] = stages_text(default.stages) if default.stages else None
     return {name: word for name, word in words.items() if word}
 
 
 def _usual(rule: UpdateRule) -> UpdateRule | None:
-    """The rule of `RULES` with the same name; None for a user's function."""
+    """The rule of `RULES` with the same name, or None for a user's function."""
     known = RULES.get(rule.name)
     return known if known is not None and known.function is rule.function else None
 
@@ -161,8 +155,8 @@ def _usual(rule: UpdateRule) -> UpdateRule | None:
 def in_words(entries: Mapping[str, Any], parameters: Collection[str]) -> dict[str, Any]:
     """Entries of a sweep with rule and stages as text.
 
-    A rule with non-default constants becomes its name and these constants. `parameters`: names of
-    the model's constants. Raises InvalidRequest if the rule is a function without a name.
+    A rule with non-default constants becomes its name and these constants, called ``rule.NAME`` if
+    the model has a parameter of the same name. Raises InvalidRequest if the rule has no name.
     """
     made = dict(entries)
     chosen, stages = made.get("rule", "gd"), made.get("stages", "")
@@ -178,10 +172,7 @@ def in_words(entries: Mapping[str, Any], parameters: Collection[str]) -> dict[st
 
 
 def under(problem: Problem, rule: UpdateRule, stages: Stages | None = None) -> Problem:
-    """The problem in the scalars that training by a rule closes on.
-
-    `stages`: as for `dynamics.descend`.
-    """
+    """Replace the scalars of a problem by those on which training by the rule and stages closes."""
     if rule.plain and stages is None:
         return problem
     return problem.under(Regime.of(rule, by_array=stages is not None))
@@ -190,7 +181,7 @@ def under(problem: Problem, rule: UpdateRule, stages: Stages | None = None) -> P
 def amplified_rounding(problem: Problem, updates: Updates, start: FloatArray) -> Iterator[str]:
     """Yield a remark if a rule takes large steps from rounding-level gradients at the start.
 
-    `updates`: the rule at the learning rates of a run; `start`, shape (n,).
+    The learning rates of the run are part of `updates`.
     """
     used, moves, rates = updates.rule, updates.moves, updates.eta
     if used.spaces or moves is None:
@@ -222,16 +213,13 @@ def amplified_rounding(problem: Problem, updates: Updates, start: FloatArray) ->
 def check_rule(
     problem: Problem, steps: int, rule: Any, schedule: Any = None, stages: Stages | None = None
 ) -> None:
-    """Raise InvalidRequest if `dynamics.descend` would refuse a rule, its schedule or its stages.
-
-    `rule`, `schedule`, `stages`: as for `dynamics.descend`.
-    """
+    """Raise InvalidRequest if `dynamics.descend` would refuse a rule, schedule or stages."""
     schedule_of(schedule, steps)
     stages_of(stages, under(problem, rule_of(problem, rule), stages), steps)
 
 
 def described(rule: UpdateRule, schedule: str | None, stages: Stages | None) -> dict[str, Any]:
-    """Settings of rule, schedule and stages as plain values; empty for plain gradient descent."""
+    """Plain values of rule, schedule and stages; empty for plain gradient descent."""
     said: dict[str, Any] = {}
     if not rule.plain:
         options = {name: value for name, value in rule.options.items() if value}

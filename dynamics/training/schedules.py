@@ -15,7 +15,7 @@ from dynamics.results.expression import Expression
 from dynamics.validation import InvalidRequest, integer, real, refuse
 
 Stages = Sequence[tuple[Any, int]]
-"""Stages of a run: names of the trained arrays, and number of steps."""
+"""Stages of a run: names of the trained arrays, and number of steps of each stage."""
 MAX_SCHEDULED = 10**7
 """Most steps of a run with a schedule, whose learning rates are summed one by one."""
 
@@ -28,7 +28,7 @@ class Schedule:
     steps: int
 
     def __call__(self, at: NDArray[np.int64]) -> FloatArray:
-        """Factor at each step of `at`, counted from 0; after the last step its factor is kept."""
+        """Factor at each step of `at`, counted from 0, constant after the last step."""
         kind, *numbers = self.text.split(":")
         time, total = np.minimum(at, self.steps - 1).astype(np.float64), float(self.steps)
         if kind in SHAPES:
@@ -56,15 +56,15 @@ SHAPES: dict[str, Callable[..., FloatArray]] = {
     "staircase": _staircase,
 }
 """Schedules as in optax: ``warmup:N``; ``cosine``, or ``cosine:N`` after N steps of warm-up;
-``staircase:N:f``, a factor f every N steps."""
+``staircase:N:f`` multiplies by f every N steps."""
 FORMS = "'constant', 'warmup:N', 'cosine', 'cosine:N', 'staircase:N:f', or a formula in step, steps"
 
 
 def schedule_of(text: object, steps: int) -> Callable[[NDArray[np.int64]], FloatArray]:
-    """Factors of a schedule, checked at every step.
+    """Function from steps to the factors of a schedule, checked at every step of a run.
 
-    `steps`: of the run. Raises InvalidRequest if the text cannot be parsed, or a factor is
-    negative, not finite, or 0 at every step.
+    Raises InvalidRequest if the text cannot be parsed, or a factor is negative, not finite, or 0 at
+    every step.
     """
     if text is None or text == "constant":
         return constant
@@ -95,10 +95,10 @@ def schedule_of(text: object, steps: int) -> Callable[[NDArray[np.int64]], Float
 def stages_of(
     stages: Stages | None, problem: Problem, steps: int
 ) -> tuple[tuple[NDArray[np.bool_], int], ...]:
-    """Mask of the trained entries of each stage, and its number of steps.
+    """Mask of the trained entries in each stage, and the number of steps of each stage.
 
-    `stages`: names of arrays, groups or parts of the state, and numbers of steps that sum to
-    ``steps``. Raises InvalidRequest if a name is unknown or the sum differs.
+    A stage names arrays, groups or parts of the state. Raises InvalidRequest for an unknown name,
+    or if the numbers of steps do not sum to `steps`.
     """
     if stages is None:
         return ()
@@ -114,10 +114,7 @@ def stages_of(
 
 
 def read_stages(text: str) -> list[tuple[str, float]]:
-    """Parse ``"A:2000,v:500"`` to names and steps.
-
-    Raises InvalidRequest if it cannot be parsed.
-    """
+    """Parse ``"A:2000,v:500"`` to names and steps; raises InvalidRequest for other text."""
     parts = [part.partition(":") for part in text.split(",")]
     try:
         return [(names.strip(), real("stages", float(steps))) for names, _, steps in parts]

@@ -11,18 +11,18 @@ from dynamics.problem import FloatArray, Problem
 from dynamics.validation import integer, learning_rate, real, refuse
 
 RECORDS = 400
-"""Number of logarithmically spaced records of gradient descent, by default."""
+"""Default number of logarithmically spaced records of gradient descent."""
 FEWEST_RECORDS = 64
 MOST_BY_DEFAULT = 2**21
-"""Most numbers (records times entries) recorded by default, 16 MiB; at least `FEWEST_RECORDS`
+"""Most numbers (records times entries) recorded by default, 16 MiB, but at least `FEWEST_RECORDS`
 records."""
 FLOW_RECORDS = 300
 LOOSEST = 1e-8
-"""Largest relative tolerance of a flow; it keeps errors of event times below 1e-5."""
+"""Largest relative tolerance of a flow, which keeps relative errors of event times below 1e-5."""
 MOST_STEPS = 10**12
 """Most steps of gradient descent in a run."""
 MOST_RECORDED = 2**30
-"""Most numbers that the records of a run hold: 8 GiB."""
+"""Most numbers in all records of a run, 8 GiB."""
 
 
 def check_steps(steps: object) -> int:
@@ -31,10 +31,10 @@ def check_steps(steps: object) -> int:
 
 
 def record_schedule(steps: int, record: Any, size: int = 0) -> NDArray[np.int64]:
-    """Recorded steps, ascending; 0 and ``steps`` are included.
+    """Steps to record, ascending, with 0 and ``steps``, for an argument of `dynamics.descend`.
 
-    `steps`: steps of the run; `record`: as for `dynamics.descend`; `size`: entries of a state, 0 if
-    unknown. Raises InvalidRequest if ``record`` is invalid or the records do not fit in memory.
+    The number `size` of entries of a state is 0 if unknown. Raises InvalidRequest if `record` is
+    invalid or the records do not fit in memory.
     """
     if record is None or isinstance(record, str):
         if record not in (None, "log"):
@@ -60,7 +60,7 @@ def record_schedule(steps: int, record: Any, size: int = 0) -> NDArray[np.int64]
 
 
 def starting_state(problem: Problem, initial: ArrayLike | None) -> FloatArray:
-    """Initial state: the problem's own, or the user's.
+    """Initial state: the user's if given, else the problem's own.
 
     Raises InvalidRequest if an entry is not finite.
     """
@@ -73,19 +73,15 @@ def starting_state(problem: Problem, initial: ArrayLike | None) -> FloatArray:
 
 
 def check_settings(eta: Any, steps: Any, record: Any) -> None:
-    """Raise InvalidRequest for settings that `dynamics.descend` would refuse, before compiling.
-
-    `eta`, `steps`, `record`: as for `dynamics.descend`.
-    """
+    """Raise InvalidRequest, before compiling, for settings that `dynamics.descend` would refuse."""
     learning_rate(eta, None)
     record_schedule(check_steps(steps), record)
 
 
 def check_flow(time: object, rtol: object, flows: bool = True) -> tuple[float, float]:
-    """Checked time and tolerance of a gradient flow.
+    """Check horizon and relative tolerance of a gradient flow, and return both as numbers.
 
-    `time`: horizon; `rtol`: relative tolerance; `flows`: whether the problem has a gradient flow.
-    Raises InvalidRequest if one of them is invalid or the problem has no flow.
+    Raises InvalidRequest if a value is invalid, or the problem has no gradient flow.
     """
     if not flows:
         problem = "asks for a gradient flow, and this system has none: its loss has kinks"
@@ -95,14 +91,13 @@ def check_flow(time: object, rtol: object, flows: bool = True) -> tuple[float, f
 
 
 def record_times(nodes: FloatArray, record: int | ArrayLike | None, horizon: float) -> FloatArray:
-    """Times of the records, ascending: 0, then logarithmically spaced; or the user's.
+    """Times of the records, ascending: the user's, or 0 and logarithmically spaced times.
 
-    `nodes`: times of the integration steps; `record`: number of records, or their times; `horizon`:
-    largest time that may be recorded.
+    The `nodes` are the times of the integration steps. No time exceeds the `horizon`.
     """
     if record is None or np.ndim(record) == 0:
         count = FLOW_RECORDS if record is None else integer("record", record, at_least=2)
-        begun = nodes[-1] > np.finfo(np.float64).tiny  # one record if the first step failed
+        begun = nodes[-1] > np.finfo(np.float64).tiny  # if False, there is one record
         first = max(min(nodes[1], 1e-3 * nodes[-1]), 1e-10 * nodes[-1]) if begun else nodes[-1]
         spaced = np.geomspace(first, nodes[-1], count)
         return np.unique(np.concatenate([[0.0], np.minimum(spaced, nodes[-1])]))

@@ -2,7 +2,7 @@ r"""The largest learning rate at which gradient descent is stable at a state.
 
 Near a slowly moving state the map :math:`\theta \mapsto \theta - \eta g(\theta)` multiplies a
 deviation along an eigenvector of :math:`\partial g` with eigenvalue :math:`\lambda` by
-:math:`1 - \eta\lambda`. It stays above -1 as long as :math:`\eta < 2/\lambda_{max}`.
+:math:`1 - \eta\lambda`, which stays above -1 as long as :math:`\eta < 2/\lambda_{max}`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from dynamics.training.settings import record_schedule
 CALM_STEPS, FEWEST_CALM = 20_000, 200
 """Most and fewest steps of a trial run at a smaller learning rate."""
 BRIEF = 0.05
-"""Seconds; a chunk of a trial run that takes less is followed by a longer chunk."""
+"""Duration in seconds of a chunk of a trial run, below which the next chunk is longer."""
 SEARCH_SECONDS = 10.0
-"""Most seconds of the search for a smaller learning rate."""
+"""Most seconds of the search for a smaller stable learning rate."""
 NEAR_LIMIT = 0.8
-"""Ratio of learning rate to stability limit from which the run carries a remark."""
+"""Least ratio of the learning rate to the stability limit at which a run carries a remark."""
 AT_LIMIT = 1e-6
-"""Relative distance below which a learning rate counts as equal to the stability limit."""
+"""Largest relative difference of a learning rate that counts as equal to the stability limit."""
 JUMPS = "where a gradient jumps, every eta may reverse it"
 FOR_EVER = "a zigzag that neither grows nor shrinks"
 
@@ -35,15 +35,12 @@ FOR_EVER = "a zigzag that neither grows nor shrinks"
 def stability_limit(problem: Problem, state: ArrayLike) -> float:
     """Largest stable learning rate, 2 / (largest eigenvalue of the Jacobian of the gradient).
 
+    The limit is infinite if no eigenvalue is positive, and NaN if the gradient is not finite.
+
     Parameters
     ----------
     problem : Problem
     state : float array, shape (n,)
-
-    Returns
-    -------
-    float
-        Learning rate; infinite if no eigenvalue is positive, NaN if the gradient is not finite.
 
     Raises
     ------
@@ -70,29 +67,23 @@ def _limit(curvature: float) -> float:
 
 
 def limit_of_rates(problem: Problem, rates: tuple[float, ...], state: FloatArray) -> float:
-    """Stability limit of the largest learning rate, for rates in the given ratios.
-
-    `rates`: learning rate of each parameter group; `state`, shape (n,).
-    """
+    """Stability limit of the largest learning rate, if all groups keep the ratios of `rates`."""
     if len(set(rates)) <= 1:
         return stability_limit(problem, state)
     return _limit(problem.curvature(state, problem.layout.per_entry(rates) / max(rates)))
 
 
 def rates_text(rates: tuple[float, ...], largest: float, digits: int = 6) -> str:
-    """Learning rates as text, scaled to a given largest rate: one number, or one for each group.
-
-    `rates`: learning rate of each parameter group; `largest`: the largest rate to print.
-    """
+    """Text of rates scaled to the `largest`: one number, or one for each parameter group."""
     if len(set(rates)) <= 1:
         return f"{largest:.{digits}g}"
     return f"({', '.join(f'{largest * (rate / max(rates)):.{digits}g}' for rate in rates)})"
 
 
 def near_limit(problem: Problem, rates: tuple[float, ...], state: FloatArray, step: int) -> str:
-    """Remark on learning rates near or above the stability limit; empty if they are below.
+    """Remark on learning rates near or above the stability limit at a step, or "" if far below.
 
-    `rates`: learning rate of each parameter group; `state`, shape (n,); `step`: of the state.
+    The `rates` are those of the parameter groups.
     """
     limit, largest = limit_of_rates(problem, rates, state), max(rates)
     if not largest > NEAR_LIMIT * limit:
@@ -120,14 +111,13 @@ def smaller_rate(
 ) -> str:
     """Remedy for learning rates that are too large, as text.
 
-    The rates are halved, at most 20 times, until a trial run from ``start`` of the requested length
-    (`FEWEST_CALM` to `CALM_STEPS` steps) has no reversal of the first rate in its second half. The
-    stability limit of the text is the least along that run; without such a run, that of ``start``.
-    After `SEARCH_SECONDS` the text states the result so far.
+    All `rates` are halved, at most 20 times, until a trial run from `start` of the requested number
+    of steps (`FEWEST_CALM` to `CALM_STEPS`) has no reversal of the first rate in its second half.
+    The text states the least stability limit along that run, or the limit at `start` without such a
+    run. After `SEARCH_SECONDS` the text states the result so far.
 
-    `rates`: learning rate of each parameter group; `start`, shape (n,); `steps`: of the request;
-    `reversing`: whether every step reverses a rate; `proceed`: called before every chunk and every
-    limit; False ends the search.
+    The flag `reversing` tells whether every step of the run reverses a rate. The search calls
+    `proceed` before every chunk and every limit, and ends if it returns False.
     """
     largest, ends = max(rates), time.perf_counter() + SEARCH_SECONDS
     used, rate = f"eta={rates_text(rates, largest)}", largest
@@ -155,7 +145,7 @@ def smaller_rate(
         if reversing and abs(limit / largest - 1) < AT_LIMIT:
             bound, tried = rates_text(rates, limit, 4), rates_text(rates, 0.9 * limit, 2)
             return f"{used} is at the stability limit {bound} there: {FOR_EVER}; try eta={tried}"
-        if limit < largest:  # if some states were not reached in time, the trial run may allow less
+        if limit < largest:  # some states may not have been reached in time
             return above(limit, 0.9 * limit if whole else min(0.9 * limit, rate))
         if reversing and whole:
             bound = rates_text(rates, limit, 4)
@@ -177,9 +167,9 @@ def _calm_states(
     problem: Problem, start: FloatArray, rates: tuple[float, ...], rate: float, steps: int,
     going: Callable[[], bool],
 ) -> FloatArray | None:  # fmt: skip
-    """States of a run whose first rate keeps its sign in the second half, else None."""
+    """States of a run whose first rate keeps its sign in the second half, or None."""
     updates, state = Updates(problem.layout.per_entry(rates) * (rate / max(rates))), start.copy()
-    # Contiguous: numba would compile another array layout anew.
+    # A contiguous copy, because numba would compile another array layout anew.
     schedule = record_schedule(steps, "log")[::8].copy()
     rows, records = (
         np.empty((steps, len(problem.order_names))),
