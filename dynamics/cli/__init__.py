@@ -1,11 +1,11 @@
 """The command line: ``attdyn COMMAND SYSTEM [--name value ...]``, or ``python -m dynamics``.
 
-Results go to stdout, messages to stderr. Exit codes: 0 done; 1 the run failed, its results so far
-are written; 2 invalid request; 130 interrupted, partial results are kept. ``--resume`` continues an
-interrupted run of gradient descent.
+Results go to stdout, messages to stderr. Exit code 0 means done, 1 that the run failed (its results
+so far are written), 2 an invalid request, 130 interrupted (partial results are kept). The flag
+``--resume`` continues an interrupted run of gradient descent.
 
-Each command has a module with two functions: ``add_flags(parser)`` adds its flags to a `Parser`,
-``execute(request)`` runs it and returns the exit code.
+The module of a command has two functions: ``add_flags(parser)`` adds the command's flags to a
+`Parser`, ``execute(request)`` runs the command and returns its exit code.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Command(NamedTuple):
-    """Command: its argument, the module that implements it, its help text."""
+    """A command: its argument, the module that implements it, and its help text."""
 
     subject: str
     module: str
@@ -68,18 +68,18 @@ PROBLEMS = {
     "population": "the exact expectation over the law of the data",
     "empirical": "N samples and a random start",
 }
-"""Terms used by the commands -> their meaning."""
+"""Term used in the help texts of the commands -> its meaning."""
 HELP = ("-h", "--help")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; an InvalidRequest is printed as one line and gives exit code 2.
+    """Run a command and return its exit code; an InvalidRequest prints one line and returns 2.
 
-    `arguments`: words after the program's name. Returns int: exit code.
+    The `arguments` are the words after the program's name, by default those of the process.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     if getattr(sys.stdout, "errors", "") == "strict" and hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="backslashreplace")  # characters not in the encoding
+        sys.stdout.reconfigure(errors="backslashreplace")  # characters that the encoding lacks
     try:
         with termination(), warnings.catch_warnings():
             warnings.showwarning = _warn
@@ -112,20 +112,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
-    """Print a warning as one line, without its place in the source."""
+    """Print a warning as one line, without the place in the source code."""
     own = isinstance(message, TrainingWarning)
     text = str(message) if own else f"warning: {one_line(str(message), 270)}"
     print(f"attdyn: {text}", file=sys.stderr)
 
 
 def _print_no_more() -> None:
-    """Discard unflushed stdout."""
+    """Discard unflushed stdout, because the reader has closed the pipe."""
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _dispatch(words: list[str]) -> int:
-    """Find the command, parse its flags, run it; return the exit code."""
+    """Find the command, parse its flags, run it, and return the exit code."""
     if not words or words[0] in HELP:
         print("usage: attdyn COMMAND [SYSTEM] [--name value ...]\n")
         print("Exact, low-dimensional training dynamics of attention models.\n\ncommands:")
@@ -168,10 +168,7 @@ def _dispatch(words: list[str]) -> int:
 
 
 def parser_of(command: str, system: System | None = None) -> Parser:
-    """The parser of a command.
-
-    `system`: the system of the command, whose parameters become flags.
-    """
+    """Parser of a command; the parameters of the system, if any, become flags."""
     subject, module, meaning = COMMANDS[command]
     about = subject if system is None else system.name
     text = f"{meaning[0].upper()}{meaning[1:]}."
@@ -196,7 +193,7 @@ def parser_of(command: str, system: System | None = None) -> Parser:
 
 
 def _meaning(parameter: dataclasses.Field[Any], system: System, showcase: Mapping[str, Any]) -> str:
-    """Help text of a parameter: meaning and default."""
+    """Help text of a parameter: its meaning, and its default value."""
     row, default = system.notation.get(parameter.name), parameter.default
     default = showcase.get(parameter.name, default)
     if isinstance(default, tuple):

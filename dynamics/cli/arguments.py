@@ -25,24 +25,22 @@ if TYPE_CHECKING:
 
 
 PATHS = ("DIR", "FILE", "STORE")
-"""Placeholders of paths in the help text; values of such flags may begin with ``~``."""
+"""Placeholders of paths in the help text; a path on the command line may begin with ``~``."""
 
 
 @dataclass(frozen=True)
 class CommandRequest:
-    """A command, its subject, and its flags.
-
-    `flags`: name -> value of the flags given on the command line or in a file, without defaults and
-    without constants of a model that share an option's name; `system`: None for a command on a
-    store or a file; `path`: the store or the file, else empty; `entries`: the flags that are
-    parameters of the system.
-    """
+    """A command, its subject, and its flags."""
 
     command: str
     flags: Mapping[str, Any]
+    """Name -> value of each flag given on the command line or in a file, without defaults."""
     system: Any = None
+    """System that the command works on, or None for a command on a store or a file."""
     path: str = ""
+    """Store or file that the command works on, else empty."""
     entries: dict[str, Any] = field(init=False)
+    """Flags that are parameters of the system."""
 
     def __post_init__(self) -> None:
         fields = () if self.system is None else dataclasses.fields(self.system.Parameters)
@@ -56,10 +54,8 @@ class CommandRequest:
 class Parser(argparse.ArgumentParser):
     """Parser of a command; raises `InvalidRequest`, and accepts no abbreviations.
 
-    Flags that are not given are missing in the result.
-
-    `command`: str; `system`: subject of the command; `execute`: `CommandRequest` -> exit code;
-    `**options`: of `argparse.ArgumentParser`.
+    The function `execute` runs a `CommandRequest` and returns an exit code. Flags that are not
+    given are missing in the result. The options are those of `argparse.ArgumentParser`.
     """
 
     def __init__(
@@ -70,10 +66,7 @@ class Parser(argparse.ArgumentParser):
         self._titled: dict[str, Any] = {"": self}
 
     def run(self, words: Sequence[str], path: str = "") -> int:
-        """Execute the command; return its exit code.
-
-        `words`: flags and their values; `path`: the store or file of the command.
-        """
+        """Parse flags and values, and execute the command on the store or file `path`."""
         flags = self.read(words)
         if path.startswith("-"):
             subject = self.prog.split()[-1].lower()
@@ -90,12 +83,12 @@ class Parser(argparse.ArgumentParser):
             return self.execute(request)
 
     def error(self, message: str) -> NoReturn:
-        """Raise InvalidRequest, instead of printing the usage and exiting."""
+        """Raise InvalidRequest instead of printing the usage and exiting."""
         raise InvalidRequest(message)
 
     @property
     def names(self) -> list[str]:
-        """Names of the flags."""
+        """Names of all flags of the parser."""
         return sorted(action.dest for action in self._actions if action.dest != "help")
 
     @property
@@ -106,35 +99,29 @@ class Parser(argparse.ArgumentParser):
     def add_flags(
         self, meanings: Mapping[str, str], kind: Any = str, metavar: str = "X", group: str = ""
     ) -> None:
-        """Add flags with a value.
+        """Add flags with a value, from a mapping of each name to its help text.
 
-        `meanings`: name -> help text; `kind`: converter of the word: str, `value` or `values`;
-        `metavar`: placeholder of the value in the help text; `group`: heading in the help text.
+        The function `kind` (str, `value` or `values`) converts the word, `metavar` is the
+        placeholder of the value in the help text, and `group` is a heading of the help text.
         """
         for name, meaning in meanings.items():
-            if f"--{name}" not in self._option_string_actions:  # else a constant of the model
+            if f"--{name}" not in self._option_string_actions:  # a parameter keeps its flag
                 look = {"type": kind, "metavar": metavar, "help": meaning}
                 self.group(group).add_argument(f"--{name}", **look)
 
     def add_switches(self, meanings: Mapping[str, str], group: str = "") -> None:
-        """Add flags without a value.
-
-        `meanings`: name -> help text; `group`: heading in the help text.
-        """
+        """Add flags without a value (name -> help text), under a heading of the help text."""
         for name, meaning in meanings.items():
             self.group(group).add_argument(f"--{name}", action="store_true", help=meaning)
 
     def group(self, title: str, description: str | None = None) -> Any:
-        """The group of flags under a heading, created on first use.
-
-        `title`: of the group; ``""`` is the parser itself.
-        """
+        """Group of flags under a heading, created on first use; ``""`` is the parser itself."""
         if title not in self._titled:
             self._titled[title] = self.add_argument_group(title, description)
         return self._titled[title]
 
     def read(self, words: Sequence[str]) -> dict[str, Any]:
-        """Parse words to name -> value of flags; refuse unknown words."""
+        """Parse words to a mapping from flag to value; raise InvalidRequest for unknown words."""
         entries, extra = self.parse_known_args(_with_negative_values(words))
         for word in extra:
             if word.startswith("--"):
@@ -164,7 +151,7 @@ def _with_negative_values(words: Sequence[str]) -> list[str]:
 
 
 def value(text: str) -> Any:
-    """Convert a word to a number (``16``, ``1e-3``, ``16/196``, ``nan``), or return it."""
+    """Convert a word to a number (``16``, ``1e-3``, ``16/196``, ``nan``) if possible."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -177,17 +164,16 @@ def value(text: str) -> Any:
 
 
 def values(text: str) -> Any:
-    """Convert a word as `value`, with commas to a list: ``0.02,0.01``."""
+    """Convert a word by `value`, or a word with commas to a list, as ``0.02,0.01``."""
     parts = text.split(",")
     return value(text) if len(parts) == 1 else [value(part) for part in parts]
 
 
 def read_toml(path: Path, names: Sequence[str], switches: Collection[str]) -> dict[str, Any]:
-    """Read a flat TOML file of named values.
+    """Read a flat TOML file to a mapping from name to value.
 
-    `names`: permitted keys; `switches`: Boolean keys, dropped if false. Returns dict: name ->
-    value. Raises InvalidRequest if the file cannot be read, is not flat TOML, or has an unknown
-    key.
+    Only `names` are permitted as keys. Keys in `switches` are Boolean, and dropped if false. Raises
+    InvalidRequest if the file cannot be read, is not flat TOML, or has an unknown key.
     """
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -209,15 +195,12 @@ def read_toml(path: Path, names: Sequence[str], switches: Collection[str]) -> di
 
 
 def toml_text(values: Mapping[str, Any]) -> str:
-    """Values as a flat TOML file for `read_toml`; scalars and lists have JSON's syntax."""
+    """Write values as a flat TOML file for `read_toml`; scalars and lists have JSON's syntax."""
     return "\n".join(f"{k} = {json.dumps(v)}" for k, v in values.items() if v is not None)
 
 
 def default_text(usual: DefaultRun, empirical: DefaultRun) -> str:
-    """Sentences on the default parameters of a command, alone and with --full empirical.
-
-    `usual`, `empirical`: default runs of the command, and of the command with --full empirical.
-    """
+    """Sentences on the default parameters of a command, without and with ``--full empirical``."""
     names = {"eta": empirical.eta, "steps": empirical.steps, "samples": empirical.samples}
     text = f"Defaults with --full empirical: {flag_text({**names, **empirical.parameters})}"
     if usual.parameters:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from theory.page import Page
 
 COMMENT = {"text": "", "latex": "% ", "source": "# "}
-"""Prefix of comment lines, so that the output stays valid Python or LaTeX."""
+"""Output format -> prefix of comment lines, so that the output stays valid Python or LaTeX."""
 PAPERS, FILES = ("text", "latex", "source"), ("text", "latex", "python", "json")
 """Output formats of a derivation: for a paper, and for a model file."""
 PAGE = ("prove", "eliminate", "sizes", "json")
@@ -30,7 +30,7 @@ PAGE = ("prove", "eliminate", "sizes", "json")
 
 
 def add_flags(parser: Parser) -> None:
-    """Add the flags other than parameters; a model file has its own ones."""
+    """Add the flags except parameters; a model file has further flags."""
     forms = PAPERS if parser.system.model is None else FILES
     parser.add_flags(
         {"as": f"form of what is printed: {', '.join(forms)} (default text)"}, metavar="FORM"
@@ -52,7 +52,7 @@ def add_flags(parser: Parser) -> None:
 
 
 def execute(request: CommandRequest) -> int:
-    """Print the derivations, at the given parameters if any; return the exit code."""
+    """Print the derivations, at the given parameters if any, and return the exit code."""
     flags, system = request.flags, request.system
     standalone = bool(flags.get("standalone"))
     form = flags.get("as", "latex" if standalone else "text")

@@ -11,7 +11,7 @@ from dynamics.validation import InvalidRequest
 
 
 def add_flags(parser: Parser) -> None:
-    """Add the flags other than parameters."""
+    """Add the flags except parameters."""
     parser.add_switches({
         "latex": "LaTeX instead of plain text",
         "standalone": "a whole LaTeX document, not its body alone",
@@ -20,7 +20,7 @@ def add_flags(parser: Parser) -> None:
 
 
 def execute(request: CommandRequest) -> int:
-    """Print the description, at the given parameters; return the exit code."""
+    """Print the description of a system at the given parameters, and return the exit code."""
     from dynamics.verdicts.stability import along_default_run
 
     flags, system = request.flags, request.system

@@ -1,7 +1,7 @@
 """``attdyn diversity FILE ...``: attention diversity and total variation of attention maps.
 
-Each file is one layer of a model, an array (images, heads, P, P); several files are compared. An
-array of three axes is (images, P, P) with one head; pass the heads of one image as array[None].
+Each file is one layer of a model, an array (images, heads, P, P), and several files are compared.
+An array of three axes is (images, P, P) with one head; pass the heads of one image as array[None].
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def add_flags(parser: Parser) -> None:
-    """Add the flags other than the first file."""
+    """Add the flags except the first file."""
     parser.add_argument(
         "others",
         nargs="*",
@@ -49,7 +49,7 @@ def add_flags(parser: Parser) -> None:
 
 
 def execute(request: CommandRequest) -> int:
-    """Measure, draw, print; return the exit code."""
+    """Measure attention maps, draw, print, and return the exit code."""
     options = request.flags
     paths = [request.path, *options.get("others", [])]
     names = _names(paths)
@@ -72,7 +72,7 @@ def execute(request: CommandRequest) -> int:
 
 
 def _names(paths: Sequence[str]) -> list[str]:
-    """Distinct short names of the files: stems if they differ, else longer paths."""
+    """Distinct short names of the files: stems if all stems differ, else longer paths."""
     if len(set(paths)) < len(paths):
         twice = next(path for path in paths if paths.count(path) > 1)
         raise InvalidRequest(f"file={twice!r} is given twice; each file can be given once")
@@ -83,7 +83,7 @@ def _names(paths: Sequence[str]) -> list[str]:
 
 
 def _setting(options: Mapping[str, Any]) -> Setting:
-    """Setting of the measurement from the flags."""
+    """Settings of the measurement from the flags."""
     from dynamics.attention_maps import Setting
 
     settings = {name: options[name] for name in ("k", "skip", "off_diagonal") if name in options}
@@ -96,7 +96,7 @@ def _setting(options: Mapping[str, Any]) -> Setting:
 
 
 def _measured(path: str, name: str, setting: Setting, array: str | None) -> Measured:
-    """Measure one file; errors name the file."""
+    """Measure one file; error messages name the file."""
     from dynamics.attention_maps import measure, read
 
     attention = read(path, array)
@@ -129,7 +129,7 @@ def _text(layer: Measured) -> str:
 
 
 def _document(layer: Measured) -> dict[str, Any]:
-    """JSON-ready values of a result: every image and head, and quartiles of each head."""
+    """JSON-ready values of a result: values of every image and head, and quartiles of each head."""
     from dynamics.attention_maps import quartiles
 
     both = {"diversity": layer.diversity, "total_variation": layer.total_variation}

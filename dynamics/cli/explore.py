@@ -10,7 +10,7 @@ from dynamics.cli.train import parameters_of
 
 
 def add_flags(parser: Parser) -> None:
-    """Add the flags other than parameters, which set the initial positions of the sliders."""
+    """Add the flags except parameters, which set the initial positions of the sliders."""
     usual = parser.system.default_runs["compare"].parameters
     if usual:
         parser.epilog = f"Initial positions of the sliders: {flag_text(usual)}."
@@ -18,7 +18,7 @@ def add_flags(parser: Parser) -> None:
 
 
 def execute(request: CommandRequest) -> int:
-    """Write the page; return the exit code."""
+    """Write the page of a system, and return the exit code."""
     from dynamics.explorer import write_page
 
     flags, system = request.flags, request.system

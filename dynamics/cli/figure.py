@@ -1,4 +1,4 @@
-"""``attdyn figure``: a figure of a paper, or one on a verdict."""
+"""``attdyn figure``: a figure of a paper, or a figure on a verdict."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def add_flags(parser: Parser) -> None:
-    """Add the flags other than parameters, those of each figure included."""
+    """Add the flags except parameters, including the flags of each figure."""
     from dynamics.verdicts.draw import figures
     from dynamics.verdicts.figure import flags_of
 
@@ -40,7 +40,7 @@ def add_flags(parser: Parser) -> None:
 
 
 def execute(request: CommandRequest) -> int:
-    """Draw and write; return the exit code."""
+    """Draw and write a figure, and return the exit code."""
     from dynamics.verdicts.draw import draw, figures
     from dynamics.verdicts.figure import flags_of
 
@@ -103,7 +103,7 @@ def _add_caption(drawing: Drawing) -> None:
 
 
 def _remark_on(checkpoints: Path, resumed: bool) -> None:
-    """Print which runs a figure resumes, or drops."""
+    """Print which unfinished runs a figure resumes, or drops."""
     count = len([*checkpoints.glob("*.checkpoint")])
     if resumed and not count:
         raise InvalidRequest(
@@ -120,14 +120,14 @@ def _remark_on(checkpoints: Path, resumed: bool) -> None:
 
 
 def _flags_of_figure(request: CommandRequest, name: str) -> dict[str, Any]:
-    """Options of a figure given as flags; refuse options of another figure."""
+    """Select the flags that are options of a figure; refuse options of another figure."""
     from dynamics.verdicts.draw import figures
     from dynamics.verdicts.figure import flags_of
 
     every = {each: flags_of(figure) for each, figure in figures(request.system).items()}
     settings: dict[str, Any] = {}
     for each, (switches, others) in every.items():
-        given = request.flags.keys() - request.entries.keys()  # without constants of the model
+        given = request.flags.keys() - request.entries.keys()  # without parameters of the model
         for flag in (flag for flag in (*switches, *others) if flag in given):
             if flag not in {**every[name][0], **every[name][1]}:
                 raise InvalidRequest(f"--{flag} is an option of figure {each}, not of {name}")
@@ -136,7 +136,7 @@ def _flags_of_figure(request: CommandRequest, name: str) -> dict[str, Any]:
 
 
 def _columns(table: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Tables as lines, numbers with four digits; rows with nested columns share a table."""
+    """Format tables as lines, numbers with four digits; rows with nested columns share a table."""
     blocks: list[list[Mapping[str, Any]]] = []
     shared: set[str] = set()
     for row in table:
@@ -151,7 +151,7 @@ def _columns(table: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _block(table: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Lines of one table."""
+    """Lines of one table with aligned columns."""
     names = list(dict.fromkeys(name for row in table for name in row))
     rows = [names, *([_written_cell(row.get(name)) for name in names] for row in table)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -166,7 +166,7 @@ def _written_cell(entry: Any) -> str:
 
 
 def _options(words: list[str]) -> dict[str, Any]:
-    """Parse options of a figure, ``name=value``; commas separate several values."""
+    """Parse options of a figure, ``name=value``; commas separate several values of one option."""
     options: dict[str, Any] = {}
     for word in words:
         name, equals, text = word.partition("=")

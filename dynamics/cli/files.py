@@ -1,6 +1,7 @@
 """Output of commands: files are written atomically, numbers before pictures.
 
-A failed picture or file is reported in one line on stderr; other output is unaffected.
+A failure to write a picture or file is reported in one line on stderr and does not affect other
+output.
 """
 
 from __future__ import annotations
@@ -42,10 +43,7 @@ def _finite(content: Any) -> Any:
 
 
 def print_result(flags: Mapping[str, Any], document: Any, text: str) -> None:
-    """Print a result: one JSON document with ``--json``, else its text.
-
-    `flags`: of the command; `document`: JSON-ready values.
-    """
+    """Print a result: one JSON document with the flag ``--json``, else its text."""
     result = json_text(document) if flags.get("json") else text
     if _HELD:
         _HELD[-1].append(result)
@@ -54,12 +52,12 @@ def print_result(flags: Mapping[str, Any], document: Any, text: str) -> None:
 
 
 _HELD: list[list[str]] = []
-"""Results printed inside `only_results`, held until its end."""
+"""Results printed inside `only_results`, held until the end of that context."""
 
 
 @contextmanager
 def only_results() -> Iterator[None]:
-    """Context that redirects other output, as of a model file, to stderr; then print results."""
+    """Context that sends other output, as of a model file, to stderr, and then prints results."""
     _HELD.append([])
     with suppress(OSError, AttributeError):  # stdout may be closed
         sys.stdout.flush()
@@ -81,8 +79,8 @@ def only_results() -> Iterator[None]:
 def writable(path: Any, endings: tuple[str, ...]) -> Path:
     """Check that a file can be written, before anything is computed.
 
-    `endings`: permitted suffixes. Raises InvalidRequest if the path has another suffix, is a
-    folder, or cannot be written.
+    Raises InvalidRequest if the path has none of the suffixes `endings`, is a folder, or cannot be
+    written.
     """
     target = Path(str(path))
     if target.suffix.lower() not in endings:
@@ -106,10 +104,10 @@ def writable(path: Any, endings: tuple[str, ...]) -> Path:
 def table_path(
     flags: Mapping[str, Any], name: str = "csv", endings: tuple[str, ...] = (".csv",)
 ) -> Path | None:
-    """Path of a table, checked before anything is computed; None without the flag.
+    """Path of a table from the flag `name`, checked before any computation, or None without it.
 
-    `flags`: of the command; ``force`` or ``resume`` permit an existing file; `name`: of the flag.
-    Raises InvalidRequest if the file cannot be written, or exists.
+    Raises InvalidRequest if the file cannot be written, or exists without the flag ``force`` or
+    ``resume``.
     """
     if name not in flags:
         return None
@@ -122,9 +120,9 @@ def table_path(
 
 
 def write_whole(path: Path, write: Callable[[Path], Any]) -> list[Path]:
-    """Write a file, and its caption if there is one, atomically; return the paths.
+    """Write a file, and its caption if any, atomically; return the paths.
 
-    `write`: function that writes to the path it receives.
+    The function `write` writes to the path that it receives.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=SCRATCH) as folder:
@@ -134,10 +132,7 @@ def write_whole(path: Path, write: Callable[[Path], Any]) -> list[Path]:
 
 
 def complain(path: Path, error: Exception, rest: str = "") -> None:
-    """Report in one line on stderr that a file or folder cannot be written.
-
-    `error`: the reason; `rest`: text about the consequence.
-    """
+    """Report in one line on stderr that a path cannot be written; `rest` states the consequence."""
     reason = one_line(f"{type(error).__name__}: {error}", LONGEST)
     if isinstance(error, OSError) and error.strerror:
         reason = error.strerror.lower()
@@ -145,9 +140,9 @@ def complain(path: Path, error: Exception, rest: str = "") -> None:
 
 
 def attempt(path: Path, write: Callable[[Path], Any]) -> list[Path]:
-    """Call `write_whole`; report a failure in one line on stderr and return no paths.
+    """Call `write_whole`; report a failure in one line on stderr, and return no paths.
 
-    `write`: its `InvalidRequest` is raised, any other exception is a failure.
+    An `InvalidRequest` of `write` is raised, any other exception is a failure.
     """
     try:
         return write_whole(path, write)
@@ -159,10 +154,7 @@ def attempt(path: Path, write: Callable[[Path], Any]) -> list[Path]:
 
 
 def attempt_picture(path: Path, draw: Callable[[], Any]) -> list[Path]:
-    """Write a picture, and its caption if there is one, as by `attempt`.
-
-    `draw`: returns axes.
-    """
+    """Write the picture whose axes `draw` returns, and its caption if any, like `attempt`."""
     from dynamics import plotting
 
     return attempt(path, lambda target: plotting.write(draw(), target))
@@ -173,10 +165,10 @@ def write_files(
     draw: Callable[[], Any],
     tables: Mapping[Path, Callable[[Path], Any]],
 ) -> tuple[list[str], int]:
-    """Write tables and a picture, each atomically; failures are reported on stderr.
+    """Write tables and a picture, each atomically, and report failures on stderr.
 
-    `draw`: returns axes; `tables`: file -> function that writes to the path it receives. Returns
-    (names, code): files written, list of str; exit code, int, 1 after a failure.
+    The function `draw` returns axes; each function of `tables` writes to the path that it receives.
+    Returns the names of the written files, and an exit code, which is 1 after a failure.
     """
     written = [attempt(path, write) for path, write in tables.items()]
     written.insert(0, attempt_picture(picture, draw))
@@ -184,5 +176,5 @@ def write_files(
 
 
 def picture_line(path: Path) -> str:
-    """Line that names a written picture or caption."""
+    """Line of text that names a written picture or caption."""
     return f"{'caption' if path.suffix == '.txt' else 'picture'}  {path}"

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 SUMMARY = "summary.json"
 Picture = tuple[str, Callable[[], Any]]
-"""File name, and function that draws and returns axes."""
+"""File name of a picture, and function that draws the picture and returns axes."""
 
 
 def write_folder(
@@ -39,14 +39,13 @@ def write_folder(
     pages: Mapping[str, Callable[[Path], str]] | None = None,
     request: Mapping[str, Any] | None = None,
 ) -> tuple[Path, dict[str, Any]]:
-    """Write a folder with a summary atomically, and then its pictures and pages.
+    """Write a folder with a summary and a result atomically, and then its pictures and pages.
 
-    `document`: JSON-ready values; `pictures`: file names, and functions that return axes (a failure
-    is reported on stderr); `result`: stored too; `texts`: file name -> text of further files;
-    `pages`: file name -> function from the folder to the page's text; `request`: with it, a folder
-    of another request is avoided by a numbered name; without it, an earlier result is replaced.
-    Returns (folder, document): the path written, and the document with the other files as
-    ``files``. Raises OSError if the numbers cannot be written.
+    A failed picture is reported on stderr. The mapping `texts` gives the text of further files,
+    `pages` a function from the folder to the text of a page. With a `request`, a folder of another
+    request is avoided by a numbered name; without it an earlier result is replaced. Returns the
+    path written, and the document with the names of all files as ``files``. Raises OSError if the
+    numbers cannot be written.
     """
     from dynamics.results import storage
 
@@ -68,15 +67,12 @@ def write_folder(
 
 
 def _write_text(path: Path, text: str) -> None:
-    """Write a text in UTF-8; undecodable bytes of file names become escapes."""
+    """Write a text in UTF-8, with undecodable bytes of file names as escapes."""
     path.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def vacant(out: Path, request: Mapping[str, Any]) -> Path:
-    """First of ``out``, ``out-2``, ... that is free or holds a result of this request.
-
-    `request`: JSON-ready values.
-    """
+    """First of ``out``, ``out-2``, ... that is free or holds a result of this request."""
     numbered = (out.with_name(f"{out.name}-{number}") for number in itertools.count(2))
     return next(folder for folder in itertools.chain([out], numbered) if _free(folder, request))
 
@@ -95,7 +91,7 @@ def _free(folder: Path, request: Mapping[str, Any]) -> bool:
 
 
 def _stored(folder: Path) -> Any:
-    """Stored request of a folder's result; None if unknown."""
+    """Stored request of the result in a folder, or None if unknown."""
     with suppress(OSError, ValueError, AttributeError):
         return json.loads((folder / SUMMARY).read_text(encoding="utf-8")).get("request")
     return None
@@ -104,9 +100,9 @@ def _stored(folder: Path) -> Any:
 def result_folder(flags: Mapping[str, Any], default: Path, request: Mapping[str, Any]) -> Path:
     """Folder for the result of a request, checked before anything is computed.
 
-    `flags`: of the command: ``out``, ``force``, ``resume``; `default`: folder without ``out``,
-    numbered if occupied; `request`: JSON-ready values. Raises InvalidRequest if the folder cannot
-    be written, or ``out`` holds the result of another request.
+    The flags ``out``, ``force`` and ``resume`` select the folder; without ``out`` the `default` is
+    numbered if occupied. Raises InvalidRequest if the folder cannot be written, or ``out`` holds
+    the result of another request.
     """
     from dynamics.results import storage
 
@@ -131,9 +127,9 @@ def result_folder(flags: Mapping[str, Any], default: Path, request: Mapping[str,
 
 
 def _interrupted(default: Path) -> Path:
-    """Folder of the last interrupted run, whose request is compared with a resumed one.
+    """Folder of the last interrupted run, possibly numbered, or the default folder if none.
 
-    It has the default name, possibly numbered; the default if there is none.
+    A resumed run is compared with the request of that run.
     """
     name = re.compile(rf"\.({re.escape(default.name)}(-\d+)?)\.checkpoint")
     runs = [
@@ -145,10 +141,7 @@ def _interrupted(default: Path) -> Path:
 
 
 def rescue(out: Path, document: dict[str, Any], result: Result) -> Path | None:
-    """Write the numbers to a temporary folder; return its path, or None if this fails too.
-
-    `out`: intended folder.
-    """
+    """Write the numbers to a temporary folder instead of `out`; return its path if written."""
     folder = ""
     try:
         folder = tempfile.mkdtemp(prefix="attdyn-")

@@ -1,4 +1,4 @@
-"""``attdyn gallery``: a page on a model file: closure, pictures, figures, verdicts."""
+"""``attdyn gallery``: a page on a model file with closure, pictures, figures and verdicts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def add_flags(parser: Parser) -> None:
 
 
 def execute(request: CommandRequest) -> int:
-    """Train, draw, verify, write; return the exit code."""
+    """Train, draw, verify, write the page, and return the exit code."""
     from dynamics import plotting
     from dynamics.analysis.comparison import compare
     from dynamics.results import storage

@@ -1,7 +1,8 @@
 """``attdyn phase STORE``: a sweep as a picture, a table, or a power law.
 
-A quantity over two axes is a heat map; over one axis, or with ``--slices``, lines. ``--fit`` fits a
-power law; ``--refine`` runs further points near the boundary of a yes or no.
+A quantity over two axes is a heat map; over one axis, or with ``--slices``, it is lines. The flag
+``--fit`` fits a power law; ``--refine`` runs further points near the boundary of a yes-or-no
+quantity.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 Picture = tuple[Callable[[], Any], dict[str, Any]]
 """Function that draws and returns axes, and the document to print with its lines in ``text``."""
 ERRORS = ("test_error", "error", "risk")
-"""Default quantity: the first of these in the sweep."""
+"""Candidates for the default quantity; the first that the sweep has is used."""
 
 
 LATTICE = ("cells", "coarse", "tolerance", "workers", "scheduler")
@@ -37,12 +38,11 @@ READ = {
     "slices": ("quantity", "at", "x", "y", "facet"),
     "": ("quantity", "at", "x", "y", "facet", "contours", "boundary"),
 }
-"""Flag that selects a kind of picture -> further flags of that kind; without one, a slice is
-drawn."""
+"""Flag that selects a kind of picture -> further flags of that kind; the default is a slice."""
 
 
 def add_flags(parser: Parser) -> None:
-    """Add the flags other than the store."""
+    """Add the flags except the store."""
     words = {
         "quantity": "a variable of the store (time_T1), or a yes or no: 'patch_association>=1', "
         "'time_T1<1e4', 'reached(T1)' (default: the error)",
@@ -77,7 +77,7 @@ def add_flags(parser: Parser) -> None:
 
 
 def execute(request: CommandRequest) -> int:
-    """Draw, write, print; return the exit code."""
+    """Draw a picture of a sweep, write, print, and return the exit code."""
     from dynamics.phase_diagrams.selection import hold
     from dynamics.sweep import load
     from dynamics.sweep.result import EXPORTS
@@ -119,7 +119,7 @@ def _refuse_unread(options: Mapping[str, Any]) -> None:
 
 
 def _held(options: Mapping[str, Any]) -> dict[str, float]:
-    """Parse ``C=4,p=3`` to a mapping."""
+    """Parse ``C=4,p=3`` of the flag ``at`` to a mapping."""
     held: dict[str, float] = {}
     for part in str(options.get("at", "")).split(",") if options.get("at") else []:
         name, equals, text = part.partition("=")
@@ -131,7 +131,7 @@ def _held(options: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _axes(sweep: Sweep, options: Mapping[str, Any], held: Mapping[str, float]) -> dict[str, Any]:
-    """Names of the axes ``x``, ``y`` and ``facet``; by default the longest axes not held."""
+    """Names of the axes ``x``, ``y`` and ``facet``; by default the longest axes without a value."""
     sizes = dict(zip(sweep.plan.grid.dims, sweep.plan.grid.shape, strict=True))
     named = [options[name] for name in ("x", "y", "facet") if name in options]
     free = [n for n in sizes if sizes[n] > 1 and n not in held and n not in named and n != "seed"]
@@ -158,7 +158,7 @@ def _quantity(sweep: Sweep, options: Mapping[str, Any]) -> str:
 
 
 def _draw_slice(sweep: Sweep, options: Mapping[str, Any]) -> Picture:
-    """Heat map, or lines, of a quantity."""
+    """Heat map or lines of a quantity, as requested."""
     from dynamics import plotting
     from dynamics.phase_diagrams import boundary, select
 
@@ -181,7 +181,7 @@ def _draw_slice(sweep: Sweep, options: Mapping[str, Any]) -> Picture:
 
 
 def _draw_boundary(sweep: Sweep, store: str, options: Mapping[str, Any]) -> Picture:
-    """Boundary of a yes or no, refined by further runs."""
+    """Boundary of a yes-or-no quantity, refined by further runs."""
     from dynamics import plotting
     from dynamics.phase_diagrams import Quantity
     from dynamics.phase_diagrams.boundary_refinement import Question, refinement
@@ -232,7 +232,7 @@ def _draw_boundary(sweep: Sweep, store: str, options: Mapping[str, Any]) -> Pict
 
 
 def _draw_fit(sweep: Sweep, options: Mapping[str, Any]) -> Picture:
-    """Power law of a quantity."""
+    """Power law fitted to a quantity."""
     from dynamics import plotting
     from dynamics.phase_diagrams import scaling
 
@@ -281,7 +281,7 @@ def _draw_plane(sweep: Sweep, options: Mapping[str, Any]) -> Picture:
 
 
 def _split(text: Any) -> list[str]:
-    """Split at commas outside parentheses."""
+    """Split a text at the commas outside parentheses."""
     parts, depth = [""], 0
     for letter in str(text):
         depth += (letter == "(") - (letter == ")")

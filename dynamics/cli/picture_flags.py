@@ -14,7 +14,7 @@ FORMATS = tuple(ending[1:] for ending in PICTURES)
 
 
 def add_picture_flags(parser: Parser) -> None:
-    """Add the flags of pictures."""
+    """Add the flags of picture format, width and linear time."""
     formats = f"format of the pictures: {', '.join(FORMATS)} (default png)"
     parser.add_flags({"format": formats}, metavar="X", group="pictures")
     width = "width of each picture, such as 8.6 for one column of a page and 17.8 for two"
@@ -23,10 +23,7 @@ def add_picture_flags(parser: Parser) -> None:
 
 
 def picture_name(flags: Mapping[str, Any], name: str) -> str:
-    """File name of a picture with the suffix of its format.
-
-    `name`: with any suffix.
-    """
+    """File name of a picture, with the suffix replaced by that of the flag ``format``."""
     if "format" not in flags:
         return name
     return str(Path(name).with_suffix(f".{known_word('format', flags['format'], FORMATS)}"))
@@ -47,7 +44,7 @@ def picture_file(flags: Mapping[str, Any], default: str) -> str:
 
 
 def picture_look(flags: Mapping[str, Any]) -> Any:
-    """Context that applies the flags of width and linear time to pictures."""
+    """Context that applies the flags of width and linear time to the pictures drawn in it."""
     from dynamics.plotting.choices import look
 
     return look(flags.get("width"), flags.get("linear", False))

@@ -1,4 +1,4 @@
-"""Text, JSON and pictures of a result."""
+"""Text, JSON and pictures of the result of a command."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ SHOWN = ("G", "risk", f"{HELD_OUT}risk", "error")
 """Observables whose final values are printed."""
 SYMMETRIC = "symmetric"
 MOST_ROWS, MOST_SHOWN = 12, 10
-"""Most scalars that are all printed, and number printed of more scalars."""
+"""Most scalars that are all printed, and number of scalars printed of more."""
 NOTE = 96
-"""Width of a footnote, in columns."""
+"""Width of a footnote, in characters."""
 MEMORISED = 0.5
-"""Ratio of training to test error below which samples are reported as memorized."""
+"""Largest ratio of training to test error at which samples are reported as memorized."""
 MEMORISED_FROM = 50.0
-"""Time before which missing association is not reported as memorization."""
+"""Least time of a run at which missing patch association is reported as memorization."""
 
 
 def document(result: Result) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def _steps(run: Trajectory) -> dict[str, int | None]:
 
 
 def _final(run: Trajectory) -> dict[str, float]:
-    """Final values of the scalars and observables."""
+    """Final values of the scalars and observables of a run."""
     series = run.scalars | dict(run.observables)
     return {name: float(values[-1]) for name, values in series.items()}
 
@@ -123,14 +123,14 @@ def _seed(run: Trajectory) -> dict[str, Any]:
 
 
 def _first(result: Result) -> Trajectory:
-    """Representative run: the reduced one of a comparison, the flow of an overlay."""
+    """Representative run of a result: the reduced run of a comparison, the flow of an overlay."""
     if isinstance(result, Comparison):
         return result.reduced
     return result.first if isinstance(result, Overlay) else result
 
 
 def pictures(result: Result) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """File names of the pictures of a result, and functions that return their axes."""
+    """File names of the pictures of a result, and functions that return the pictures' axes."""
     from dynamics import plotting
 
     first = _first(result)
@@ -159,7 +159,7 @@ def pictures(result: Result) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def table(system: System, result: Result) -> str:
-    """Lines of text: parameters, events, deviations and outcome of a result."""
+    """Lines of text on a result: parameters, events, deviations and outcome."""
     first = _first(result)
     law = {n: entry for n, entry in first.parameters.items() if entry not in (None, (), [])}
     held = result.shared if isinstance(result, Overlay) else first.settings
@@ -206,7 +206,7 @@ def table(system: System, result: Result) -> str:
 
 
 def _largest(numbers: Mapping[str, float]) -> dict[str, float]:
-    """The largest numbers of a mapping, in their order; all of them if few."""
+    """The largest numbers of a mapping, in the order of the mapping, or all numbers if few."""
     if len(numbers) <= MOST_ROWS:
         return dict(numbers)
     largest = sorted(numbers, key=lambda name: -abs(numbers[name]))[:MOST_SHOWN]
@@ -236,18 +236,18 @@ def _event_lines(system: System, runs: Sequence[Trajectory]) -> list[str]:
 
 
 def _lapsed(system: System, run: Trajectory, name: str) -> bool:
-    """Whether a condition that was met is known to fail at the end of a run."""
+    """Whether the condition of a reached event is known to fail at the end of a run."""
     rules = {rule.name: rule for rule in getattr(system.ReducedPopulation, "events", ())}
     rule, final = rules.get(name), _final(run)
     if not run.events[name] or rule is None:
         return False
-    if name in SAMPLED and name in final:  # share of the rows that meet the condition
+    if name in SAMPLED and name in final:  # its value is the share of rows that meet the condition
         return final[name] < 1.0
     known = {n: v for n, v in (dict(run.parameters) | final).items() if isinstance(v, (int, float))}
-    if not rule.latex:  # a rule of a model file has only its text
+    if not rule.latex:  # an event rule of a model file has no LaTeX
         try:
             rule = event_rule(name, rule.meaning, list(known))
-        except ModelError:  # the condition contains rates
+        except ModelError:  # the event's condition contains rates
             return False
     if not isinstance(rule, Crossing):
         return False
@@ -265,14 +265,14 @@ def _notes(system: System, happened: Container[str]) -> list[str]:
 
 
 def _entry(entry: Any) -> str:
-    """Text of a parameter: a number, a word, or a list."""
+    """Text of a parameter's value: a number, a word, or a list."""
     if isinstance(entry, (list, tuple)):
         return f"({', '.join(map(_entry, entry))})"
     return entry if isinstance(entry, str) else f"{entry:.6g}"
 
 
 def _sampled(run: Trajectory) -> str:
-    """Line on a run on samples: final association, errors, cosine."""
+    """Line on a run on samples: final association, errors and cosine."""
     end = _final(run)
     line = (
         f"{'seed ' + str(run.settings['seed']):<20}"
@@ -296,7 +296,7 @@ def departs(result: Any) -> bool:
 
 
 def _departures(system: System, result: Comparison) -> list[str]:
-    """A line for every state: times of its departures, and final deviation."""
+    """A line for every state: times of departure from the reduced run, and final deviation."""
     times = [result.departures(share) for share in DEPARTURE_SHARES]
     heads = "".join(f"{f'{100 * share:g} %':<26}" for share in DEPARTURE_SHARES)
     lines = ["", f"{'away for good by':<20}{heads}at the end (relative)"]
@@ -313,7 +313,7 @@ def _departures(system: System, result: Comparison) -> list[str]:
 
 
 def _departure(times: FloatArray) -> str:
-    """Range of the departure times of all seeds as text."""
+    """Range over all seeds of the departure times of a state, as text."""
     left = times[np.isfinite(times)]
     if not left.size:
         return "not at the end"
@@ -326,7 +326,7 @@ def _range(values: FloatArray) -> str:
 
 
 def _distances(result: Overlay) -> list[str]:
-    """Largest distance of every run from the flow, and its power of eta."""
+    """Lines with the largest distance of every run from the flow, and the fitted power of eta."""
     names = list(result.deviations)
     wide = {name: max(12, len(name) + 4) for name in names}
     heads = "".join(f"{'|' + name + '|':<{wide[name]}}" for name in names)
@@ -339,7 +339,7 @@ def _distances(result: Overlay) -> list[str]:
 
 
 def _by_rule(result: Overlay) -> list[str]:
-    """Table of an overlay, one column a run: steps of events, final values, outcome."""
+    """Table of an overlay, one column for each run: steps of events, final values, outcome."""
     labels, runs = result.labels, result.runs
     names, ends = result.first.presentation.plot.overlaid, [_final(run) for run in runs]
     rows = {"event": list(labels)}
@@ -365,19 +365,18 @@ def _time(event: Event) -> str:
 
 @dataclass(frozen=True)
 class Beside:
-    """Reduced run at the contrasting parameters, to compare with the reduced run of a comparison.
-
-    `first`, `run`: reduced run of the comparison, and run at the contrast; `remark`: difference of
-    the two laws.
-    """
+    """Reduced run at a contrast, to be compared with the reduced run of a comparison."""
 
     contrast: Contrast
     first: Trajectory
+    """Reduced run of the comparison."""
     run: Trajectory
+    """Reduced run at the parameters of the contrast."""
     remark: str
+    """Sentences on the difference between the two runs."""
 
     def document(self) -> dict[str, Any]:
-        """JSON-ready values: differing parameters, events and end of the run, and the remark."""
+        """JSON-ready values: differing parameters, events and outcome of the run, remark."""
         whole = document(self.run)
         parts = {name: whole[name] for name in ("events", "reasons", "final", "outcome")}
         return {"parameters": dict(self.contrast.parameters), **parts, "remark": self.remark}
@@ -394,7 +393,7 @@ class Beside:
         return [*lines, f"{'at the end':<20}{numbers}", f"{'criterion':<20}{self.remark}", ""]
 
     def pictures(self) -> Iterator[tuple[str, Callable[[], Any]]]:
-        """File name of an overlay of both runs, and function that draws it."""
+        """File name of the overlay of both runs, and function that draws the overlay."""
         from dynamics import plotting
 
         runs = {self._label(run): run for run in (self.first, self.run)}
@@ -416,8 +415,8 @@ def lay_beside(
 ) -> Beside:
     """Train the reduced problem at the parameters of a contrast.
 
-    `first`: reduced run of the comparison; `options`: of the reduced problem, as for
-    `System.problem`; `train`: function Problem -> run, with the settings of the comparison.
+    The run `first` is the reduced run of the comparison, and `options` are those of
+    `System.problem`. The function `train` trains a problem with the settings of the comparison.
     """
     parameters = system.Parameters(**first.parameters)
     other = dataclasses.replace(parameters, **contrast.parameters)

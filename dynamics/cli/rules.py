@@ -20,7 +20,7 @@ MEANINGS = {
     "eps": "added to what the gradient is divided by (default 1e-8; of normalized 1e-6)",
     "weight_decay": "multiple of each entry added to its gradient (of adamw 1e-4, decoupled)",
 }
-"""Constants of rules -> help text."""
+"""Constant of an update rule -> its help text."""
 HOW = {
     "schedule": "factor of eta at each step: warmup:N, cosine, cosine:N, staircase:N:f, or "
     "a formula in step and steps",
@@ -30,7 +30,7 @@ SEVERAL = {"run": "; several with their rates, in one picture: gd:0.1,adam:0.001
 
 
 def add_rule_flags(parser: Parser, default: DefaultRun) -> None:
-    """Add the flags; a rule's constant named like a model's constant becomes ``--rule.NAME``."""
+    """Add the flags of update rules; a constant named like a parameter becomes ``--rule.NAME``."""
     own = ", step (of the file)" if parser.system.model and parser.system.model.step else ""
     more = SEVERAL.get(parser.command, "")
     how = {"rule": f"update rule: {', '.join(RULES)}{own} (default {default.rule}){more}", **HOW}
@@ -44,7 +44,7 @@ def add_rule_flags(parser: Parser, default: DefaultRun) -> None:
 
 
 def rule_asked_for(request: CommandRequest) -> tuple[Any, bool]:
-    """Rule of a page (``step``: the model file's own), and whether training has stages."""
+    """Rule of a page (``step`` is the model file's own rule), and whether training has stages."""
     from dynamics.training.rules import requested
 
     default = request.system.default_runs["run"]
@@ -55,12 +55,11 @@ def rule_asked_for(request: CommandRequest) -> tuple[Any, bool]:
 
 
 def several_rules(flags: Mapping[str, Any], default: DefaultRun) -> dict[str, Any]:
-    """Rules with their learning rates, as arguments of `dynamics.overlay`.
+    """Rules with their learning rates, from a flag ``rule`` like ``gd:0.1,adam:0.001``.
 
-    A constant applies to the rules that have it.
-
-    `flags`: ``rule`` is like ``gd:0.1,adam:0.001``. Raises InvalidRequest if a rule is invalid or
-    has no rate, or a constant belongs to none of the rules.
+    The result has the form of arguments of `dynamics.overlay`. A constant applies to all rules that
+    have it. Raises InvalidRequest if a rule is invalid or has no rate, or if no rule has a given
+    constant.
     """
     from dynamics.training.rules import requested
 

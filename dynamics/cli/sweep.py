@@ -1,4 +1,4 @@
-"""``attdyn sweep`` and ``attdyn status``: a grid of runs, and its progress."""
+"""``attdyn sweep`` and ``attdyn status``: a grid of runs, and the progress of the grid."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ ENTRIES = {
     "seed": "random seed of {}",
 }
 FEW_REASONS = 5
-"""Most reasons of invalid points that are printed; --json has all."""
+"""Most reasons of invalid points that are printed as text; ``--json`` prints all."""
 
 
 def add_flags(parser: Parser) -> None:
-    """Add the flags other than parameters; every number may be an axis or a formula."""
+    """Add the flags except parameters; every number may be an axis or a formula."""
     system = parser.system
     if parser.command == "status":
         return
@@ -84,12 +84,12 @@ def add_flags(parser: Parser) -> None:
 
 
 def execute(request: CommandRequest) -> int:
-    """Run a command; return the exit code."""
+    """Run the command ``sweep`` or ``status``, and return the exit code."""
     return _status(request) if request.command == "status" else _sweep(request)
 
 
 def _sweep(request: CommandRequest) -> int:
-    """Sweep and print; exit code 1 if the store or scheduler is lost, 2 if all points are invalid.
+    """Run a sweep and print it; return 1 if store or scheduler is lost, 2 if no point is valid.
 
     A new store without valid points is removed.
     """
@@ -125,7 +125,7 @@ def _sweep(request: CommandRequest) -> int:
 
 
 def _entries(request: CommandRequest) -> dict[str, Any]:
-    """Entries of the grid: name -> value."""
+    """Name -> value of each entry of the grid, from the flags."""
     system, options = request.system, request.flags
     parameters = [parameter.name for parameter in dataclasses.fields(system.Parameters)]
     allowed = {*parameters, *ENTRIES, *OPTIONS, *system.empirical_options}
@@ -143,7 +143,7 @@ def _entries(request: CommandRequest) -> dict[str, Any]:
 
 
 def _document(result: Sweep, out: str) -> dict[str, Any]:
-    """JSON-ready values of a sweep."""
+    """JSON-ready values of the result of a sweep."""
     grid = result.plan.grid
     reasons: dict[str, list[dict[str, Any]]] = {}
     for index, why in result.reasons.items():
@@ -159,7 +159,7 @@ def _document(result: Sweep, out: str) -> dict[str, Any]:
 
 
 def _text(document: Mapping[str, Any]) -> str:
-    """Lines of text of a sweep's document."""
+    """Lines of text from the JSON-ready values of a sweep."""
     request = document["request"]
     lines = [f"{request['system']}: {document['points']} points"]
     for name, values in request["axes"].items():
@@ -182,7 +182,7 @@ def _text(document: Mapping[str, Any]) -> str:
 
 
 def _status(request: CommandRequest) -> int:
-    """Print the progress of a sweep; exit code 1 if blocks are damaged."""
+    """Print the progress of a sweep; return exit code 1 if blocks are damaged."""
     from dynamics.sweep import status
 
     state = status(request.path)

@@ -1,4 +1,4 @@
-"""``attdyn run`` and ``attdyn compare``: training, written atomically with its pictures."""
+"""``attdyn run`` and ``attdyn compare``: training, with results and pictures in a folder."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SAMPLING_HELP = {"samples": "number N of samples, of {}", "seed": "random seed o
 
 
 def add_flags(parser: Parser) -> None:
-    """Add the flags other than parameters."""
+    """Add the flags except parameters."""
     command, system = parser.command, parser.system
     default_run = system.default_runs[command]
     parser.epilog = arguments.default_text(default_run, system.default_runs["empirical"])
@@ -97,14 +97,14 @@ def add_flags(parser: Parser) -> None:
 
 
 def execute(request: CommandRequest) -> int:
-    """Run, write, print; return the exit code."""
+    """Train, write, print, and return the exit code."""
     flags, system = request.flags, request.system
     full = flags.get("full", "population" if request.command == "compare" else None)
     if full not in (None, *FULL):
         raise unknown("full problem", str(full), FULL)
     _check_meaning(request, full)
     picture_name(flags, "picture")
-    with picture_look(flags):  # checks the width
+    with picture_look(flags):  # checks the width of pictures
         pass
     default = system.default_runs["empirical" if full == "empirical" else request.command]
     parameters = parameters_of(request, default)
@@ -116,7 +116,7 @@ def execute(request: CommandRequest) -> int:
     if table := files.table_path(flags):
         _outside(table, out, "csv")
     seeds = _seeds(request, full)
-    # One reduced run for each seed if the seed also draws its start or samples.
+    # Each seed has its own reduced run if the seed also draws the start or the samples.
     reduced_seeds = seeds if "seed" in system.sampling_options else [{}]
     checkpoint = CommandCheckpoint()
     if not isinstance(settings.get("rule"), list):
@@ -125,7 +125,7 @@ def execute(request: CommandRequest) -> int:
         files.print_result({}, {}, toml_text(entries))
         return 0
     options = ({"samples": default.samples} if full == "empirical" else {}) | dict(flags)
-    # Constructed before the checkpoint is used, so that a refused request does not change it.
+    # The problems are constructed first, so that a refused request does not change the checkpoint.
     fulls = [system.problem(parameters, full, options | seed) for seed in seeds]
     alone = request.command == "run"
     reduced = [system.problem(parameters, None, options | s) for s in reduced_seeds if not alone]
@@ -144,7 +144,7 @@ def execute(request: CommandRequest) -> int:
 
 
 def parameters_of(request: CommandRequest, default: DefaultRun) -> Any:
-    """The system's ``Parameters``: default run parameters, overridden by the flags.
+    """Parameters of the system: those of the default run, overridden by the flags.
 
     Raises InvalidRequest if a value is invalid, or a default conflicts with the flags.
     """
@@ -159,14 +159,14 @@ def parameters_of(request: CommandRequest, default: DefaultRun) -> Any:
 
 
 def _showcase_remark(request: CommandRequest, default: DefaultRun) -> str:
-    """Sentence on the parameters set by the default run; empty if there are none."""
+    """Sentence on the parameters that the default run sets, or "" if it sets none."""
     showcase = default.beside(request.entries)
     said = [default.remarks[name] for name in showcase if name in default.remarks]
     return "; ".join([f"{flag_text(showcase)}, where no flag is given", *said]) if showcase else ""
 
 
 def _check_meaning(request: CommandRequest, full: str | None) -> None:
-    """Refuse a flag without effect."""
+    """Refuse a flag that has no effect in the request."""
     flags, system, empirical = request.flags, request.system, full == "empirical"
     reduced = request.command == "compare" or not full
     sampled = reduced and flags.get("expectation") == "sampled"
@@ -190,10 +190,10 @@ def _check_meaning(request: CommandRequest, full: str | None) -> None:
 
 
 def _settings(request: CommandRequest, default: DefaultRun) -> dict[str, Any]:
-    """Checked settings of the driver: ``eta``, ``steps`` and ``record``, or those of a flow.
+    """Checked settings of descent (``eta``, ``steps``, ``record``) or of a flow.
 
     A flow has ``time`` and ``rtol``, and a list ``eta`` to compare gradient descent with it. With
-    several rules, ``rule`` and ``eta`` are lists.
+    several update rules, ``rule`` and ``eta`` are lists.
     """
     flags = request.flags
     if "time" not in flags:
@@ -224,7 +224,7 @@ def _settings(request: CommandRequest, default: DefaultRun) -> dict[str, Any]:
 
 
 def _seeds(request: CommandRequest, full: str | None) -> list[dict[str, int]]:
-    """Options of each full problem: seeds of the empirical one, else one empty mapping."""
+    """Options of each full problem: seeds of the empirical problem, else one empty mapping."""
     if full != "empirical":
         return [{}]
     default = _default_seeds(request.system) if request.command == "compare" else 1
@@ -234,7 +234,7 @@ def _seeds(request: CommandRequest, full: str | None) -> list[dict[str, int]]:
 
 
 def _default_seeds(system: System) -> int:
-    """Default number of seeds of a comparison; 1 if each has its own reduced run."""
+    """Default number of seeds of a comparison, 1 if each seed has its own reduced run."""
     return 1 if "seed" in system.sampling_options else 3
 
 
@@ -264,7 +264,7 @@ def _compared(
 
     how = settings if "time" in settings else {**settings, "checkpoint": file}
     with warnings.catch_warnings():
-        # Explained below, with the deviation.
+        # The deviation is explained below instead.
         warnings.filterwarnings("ignore", "the reduction does not hold", TrainingWarning)
         result = compare(reduced, fulls, **how)
     if held := result.full.settings.get("held"):
@@ -315,11 +315,11 @@ def _deliver(
 ) -> int:
     """Write result, summary and pictures; print; return the exit code.
 
-    ``plain`` is the request as plain values, ``showcase`` a sentence on default parameters. If the
-    folder cannot be written, the numbers go to a temporary folder, and are printed.
+    The mapping `plain` is the request as plain values, `showcase` a sentence on default parameters.
+    If the folder cannot be written, the numbers go to a temporary folder, and are printed.
     """
     document, lines = report.document(result), [report.table(request.system, result)]
-    # An interrupted run draws no pictures; the resumed run will.
+    # An interrupted run draws no pictures; the resumed run draws them.
     pictures = iter(()) if result.interrupted else report.pictures(result)
     if showcase:
         document |= {"showcase": showcase}
@@ -362,16 +362,16 @@ def _deliver(
 
 @dataclass(frozen=True)
 class CommandCheckpoint:
-    """Checkpoint of a command, ``.NAME.checkpoint`` for ``--out NAME``; None for a flow.
+    """Checkpoint ``.NAME.checkpoint`` of a command with ``--out NAME``; a flow has none.
 
-    It is removed when the result is written, and kept after an interruption or kill for
-    ``--resume``.
-
-    `file`: checkpoint for the driver; `parts`: its files, one for each run of a comparison.
+    The checkpoint is removed when the result is written, and kept for ``--resume`` after an
+    interruption or kill.
     """
 
     file: Checkpoint | None = None
+    """Checkpoint file for `dynamics.descend` or `dynamics.compare`, or None for a flow."""
     parts: tuple[Checkpoint, ...] = ()
+    """Files of the checkpoint, one for each run of a comparison."""
 
     def exists(self) -> bool:
         """Whether a file to resume from exists."""
@@ -379,7 +379,7 @@ class CommandCheckpoint:
 
     @contextmanager
     def in_use(self, resumed: bool) -> Iterator[None]:
-        """Context of a run and the writing of its result; drop an old file unless `resumed`."""
+        """Context of a run and the writing of its result; drops an old file unless `resumed`."""
         if self.exists() and not resumed:
             remark = "checkpoint of an earlier run is dropped: without --resume a run starts anew"
             print(f"attdyn: the {remark}", file=sys.stderr)
@@ -391,7 +391,7 @@ class CommandCheckpoint:
             raise
 
     def close(self, interrupted: bool) -> None:
-        """Remove the files, or print how to resume an interrupted run."""
+        """Remove the checkpoint's files, or print how to resume an interrupted run."""
         if not interrupted:
             for part in self.parts:
                 part.discard()
@@ -401,7 +401,7 @@ class CommandCheckpoint:
 
 
 def _outside(path: Path, out: Path, flag: str) -> None:
-    """Refuse a file inside the folder of the result, which is replaced as a whole."""
+    """Refuse a file inside the folder of the result, because the whole folder is replaced."""
     if path.resolve().is_relative_to(out.resolve()):
         raise InvalidRequest(
             f"{flag}={str(path)!r} is inside the result; {flag} can be a file outside of it"
@@ -411,10 +411,10 @@ def _outside(path: Path, out: Path, flag: str) -> None:
 def command_checkpoint(
     request: CommandRequest, out: Path, fulls: int = 1, reduced: int = 1
 ) -> CommandCheckpoint:
-    """Checkpoint of a request, checked before anything is compiled.
+    """Checkpoint for a result in the folder `out`, checked before anything is compiled.
 
-    `out`: folder of the result; `fulls`, `reduced`: numbers of full and reduced runs of a
-    comparison. Raises InvalidRequest if there is nothing to resume, or the file cannot be used.
+    The counts `fulls` and `reduced` are the numbers of full and reduced runs of a comparison.
+    Raises InvalidRequest if there is nothing to resume, or the file cannot be used.
     """
     from dynamics.analysis.comparison import parts
     from dynamics.training.checkpoint import Checkpoint

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dynamics.verdicts.findings import Verdict
 
 PAGE = "verdicts"
-"""Stem of the files of a report."""
+"""Stem of the names of the files of a report."""
 WIDTH = 110
 CLAIM = 30
 """Width of the column of claims, in characters."""
@@ -30,7 +30,7 @@ WORD = 30
 
 
 def add_flags(parser: Parser) -> None:
-    """Add the flags other than parameters."""
+    """Add the flags except parameters."""
     parser.add_flags({"claims": "as Lemma 4.1,Theorem 4.1 (default all)"}, metavar="LIST")
     parser.add_switches({"thorough": "try more sizes and seeds, which takes longer"})
     parser.add_flags({"report": "folder for a page to read, HTML and Markdown"}, metavar="DIR")
@@ -40,7 +40,7 @@ def add_flags(parser: Parser) -> None:
 
 
 def execute(request: CommandRequest) -> int:
-    """Check, print each verdict at once, write evidence; return the exit code."""
+    """Check claims, print each verdict at once, write evidence, and return the exit code."""
     from dynamics.results import storage
     from dynamics.verdicts.verify import sources, verdicts
 
@@ -86,10 +86,9 @@ def execute(request: CommandRequest) -> int:
 
 
 def separated(text: str, names: list[str]) -> list[str]:
-    """Split a list at the commas that are not part of a name.
+    """Split a list at the commas that are not part of a known name (case-insensitive).
 
-    `names`: known names, case-insensitive. Returns list of str: from left to right the longest
-    matching names; other text is split at the next comma.
+    From left to right the longest known name is taken; any other text ends at the next comma.
     """
     flat, known = (re.sub(r"\s*,\s*", ",", "\n".join(words)).strip() for words in ([text], names))
     longest_first = sorted(map(re.escape, known.split("\n")), key=len, reverse=True)
@@ -114,7 +113,7 @@ def _collect(checked: Iterator[Verdict], quiet: bool) -> tuple[list[Verdict], bo
 
 
 def _pictures(done: list[Verdict]) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """File names of the evidence of verdicts, and functions that return axes."""
+    """File names of the pictures of the evidence, and functions that return the pictures' axes."""
     from dynamics import plotting
 
     for verdict in done:
@@ -125,7 +124,7 @@ def _pictures(done: list[Verdict]) -> Iterator[tuple[str, Callable[[], Any]]]:
 def _report(
     request: CommandRequest, done: list[Verdict]
 ) -> tuple[dict[str, str], dict[str, Callable[[Path], str]]]:
-    """Report on the verdicts: file name -> Markdown, and file name -> function for the HTML."""
+    """Files of the report on verdicts: name -> Markdown, and name -> function for the HTML."""
     from dynamics.results.hypertext import html
     from dynamics.verdicts.verdict_report import markdown
 
@@ -157,7 +156,7 @@ def _row(verdict: Verdict) -> str:
 
 
 def _line(name: str, word: str, numbers: Mapping[str, Any], quantity: str) -> str:
-    """Line of a verdict; long words shift the remaining columns."""
+    """Line of a verdict in columns; long words shift the remaining columns."""
     return (
         f"{name:<{CLAIM}}{word:<{WORD - 2}}  {numbers['measured']:>12.4g}"
         f"{numbers['bound']:>12.4g}  {quantity}"
