@@ -1,7 +1,7 @@
-"""Verdicts on claims and figures of papers.
+"""Verdicts on claims, and figures, of papers.
 
-A system has a folder here, and a published model has a file in `library`. Each defines ``CHECKS``
-(claim -> function) and ``FIGURES`` (name -> function).
+The folder of a system, or the file of a published model in `library`, defines ``CHECKS`` (claim ->
+function) and ``FIGURES`` (name -> function).
 """
 
 from __future__ import annotations
@@ -18,12 +18,7 @@ if TYPE_CHECKING:
 
 
 def verdicts_of(system: System, kind: str) -> Mapping[str, Callable[..., Any]]:
-    """Checks or figures of a system: name -> function; empty if the system has none.
-
-    A model file of the user brings its own checks.
-
-    `kind`: ``"checks"`` or ``"figures"``.
-    """
+    """Name -> check or figure of a system, for `kind` ``"checks"`` or ``"figures"``."""
     own = {claim.source: claim.check for claim in system.claims if claim.check is not None}
     if own:
         return own if kind == "checks" else {}

@@ -19,11 +19,11 @@ Run = Callable[["Case"], tuple[Any, Any]]
 
 @dataclass(frozen=True)
 class Case:
-    """One law of the grid with one seed: its problem and its training run.
+    """One law of a claim's grid with one seed, its problem and its training run.
 
-    `repeat`: changes to the run when a contradiction is repeated; `problem`, `run`: returned by the
-    ``run`` of the claim; None if it has none; `label`: the parameters and the seed that differ
-    between cases, for legends.
+    `repeat`: changes to the run when a contradiction is repeated; `problem`, `run`: values of the
+    claim's ``run``, None if the claim has no run; `label`: parameters and seed that differ between
+    cases, for legends.
     """
 
     system: System
@@ -44,15 +44,15 @@ class Case:
         return (Trained.of(self.parameters, self.run),)
 
     def rate(self, eta: float) -> float:
-        """Learning rate `eta`, or a fraction of it in a repeated run."""
+        """Learning rate `eta`, or in a repeated run a fraction of it."""
         return eta * self.repeat.eta_factor
 
     def steps(self, count: int) -> int:
-        """Number of steps; in a repeated run, the number that covers its time."""
+        """Number of steps, increased in a repeated run so that it covers the same time."""
         return round(count * self.repeat.time_factor / self.repeat.eta_factor)
 
     def time(self, time: float) -> float:
-        """Horizon of a flow; later in a repeated run."""
+        """Horizon of a flow, later in a repeated run."""
         return time * self.repeat.time_factor
 
 
@@ -69,7 +69,7 @@ def flow_to(time: float | Callable[[Any], float], rtol: float = 1e-8) -> Run:
 def reduced_flow(
     make: Any, parameters: Any, time: float, rtol: float = 1e-8
 ) -> tuple[Any, Trajectory]:
-    """A reduced problem and its gradient flow up to `time`; cached, because claims share runs."""
+    """A reduced problem and its gradient flow up to `time`, cached because claims share runs."""
     return _reduced_flow(make, parameters, time, rtol)
 
 
@@ -82,8 +82,8 @@ def _reduced_flow(make: Any, parameters: Any, time: float, rtol: float) -> tuple
 def descent(eta: float, steps: int, problem: str = "ReducedPopulation", **options: Any) -> Run:
     """Gradient descent on a problem of the system; runs are cached and shared by claims.
 
-    `problem`: ``"ReducedPopulation"``, ``"FullPopulation"`` or ``"FullEmpirical"`` (drawn with the
-    seed of the case); `**options`: arguments of the problem, and ``record`` of `descend`.
+    `problem`: ``"ReducedPopulation"``, ``"FullPopulation"`` or ``"FullEmpirical"`` (samples drawn
+    with the seed of the case); `**options`: arguments of the problem, and ``record`` of `descend`.
     """
     record = options.pop("record", None)
 
@@ -105,7 +105,7 @@ def _descended(
 
 
 def named_values(parameters: Any, shown: Sequence[str]) -> dict[str, Any]:
-    """Parameters that a verdict names, as plain values; all of them if `shown` is empty."""
+    """Values of the parameters named in `shown`, or of all parameters if `shown` is empty."""
     if parameters is None:
         return {}
     names = shown or [entry.name for entry in fields(parameters)]

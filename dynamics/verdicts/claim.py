@@ -1,4 +1,4 @@
-"""Declare the measurement of a claim: its data and a short function of one case.
+"""Declare the measurement of a claim: the claim's data, and a short function of one case.
 
 >>> from dynamics.verdicts.cases import flow_to
 >>> from dynamics.verdicts.claim import Picture, claim
@@ -11,9 +11,9 @@
 ...     rates = [-case.problem.gradient(state)[0] for state in case.run.states[before]]
 ...     return {"value": min(rates), "T0": case.run.events["T0"].time}
 
-Calling ``rises`` with a system and a `Protocol` returns a `Finding`: it trains the model for each
-law of the grid and each seed, measures one row per case, repeats a contradiction found in a single
-run, and collects the table and the picture.
+A call ``rises(system, protocol)`` trains the model for each law of the grid and each seed, measures
+one row for each case, repeats a contradiction found in a single run, and returns a `Finding` with
+the table and the picture.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ HIDDEN = ("curves", "open", "missing", "text", "trained")
 
 
 class Also(NamedTuple):
-    """A further bound that every case must meet, on another column of its row."""
+    """A further bound that every case must meet, on the value of another column of its row."""
 
     column: str
     relation: str
@@ -51,27 +51,27 @@ class Also(NamedTuple):
 
 
 class Literal(NamedTuple):
-    """Bound on the literal words of a claim, if ``value`` tests another reading."""
+    """Bound on the literal words of a claim whose ``value`` tests another reading of them."""
 
     column: str
     relation: str
     bound: float
     quantity: str
     words: str = ""
-    """Format string with columns of a row, as the ``words`` of a claim."""
+    """Format string of a sentence, filled with columns of a row like the ``words`` of a claim."""
     open: str = ""
-    """Name in `MISSING`; if set, a bound that is not met leaves the literal claim undecided."""
+    """Name in `MISSING` or empty; if named, a missed bound leaves the literal claim undecided."""
 
 
 class Growth(NamedTuple):
-    """A claimed power law: the exponent of ``value`` along a column of the rows."""
+    """A claimed power law, whose exponent is that of ``value`` along a column of the rows."""
 
     along: str
     exponent: float
     upper: bool = False
     """Whether the claim is an upper bound on the exponent."""
     errors: str = ""
-    """Column with standard errors of log ``value``; rows with a non-finite error are left out."""
+    """Column with standard errors of log ``value``; rows with a non-finite error are dropped."""
 
     def of(self, rows: Sequence[Row]) -> Fit:
         """Power-law fit over the measured rows, sorted by the column `along`."""
@@ -85,12 +85,12 @@ class Growth(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """Axes of the picture of a verdict; the measurement returns the curves under ``curves``."""
+    """Axes of a claim's picture, whose curves the measurement returns under ``curves``."""
 
     x: str
     y: str
     levels: Mapping[str, float] = {}
-    """Label -> y of a horizontal line in the picture."""
+    """Label -> vertical position of a horizontal line in the picture."""
     scales: tuple[str, str] = ("log", "log")
 
 
@@ -124,9 +124,9 @@ class Experiment:
     conclude: Callable[[list[Row], Finding], Finding] | None = None
 
     def __call__(self, system: System, protocol: Protocol) -> Finding:
-        """Measure the claim; repeat a contradiction, and test for rounding near the limit."""
+        """Measure the claim, repeat a contradiction, and test for rounding near the limit."""
         finding = self._repeated(system, protocol)
-        if self.near_limit and finding.single and finding.holds:  # others are undecided
+        if self.near_limit and finding.single and finding.holds:  # other findings are undecided
             times = rounding.PERTURBATIONS
             return rounding.screened(finding, self._repeated, system, protocol, times)
         return finding
@@ -203,7 +203,7 @@ class Experiment:
         return [*first, *self.also]
 
     def _judged(self, rows: list[Row], system: System, names: Sequence[str]) -> Finding:
-        """Combine the measured rows of all cases into one finding."""
+        """Finding that combines the measured rows of all cases."""
         holds, missing = self._holds(rows)
         decisive, value, bound = self._decisive(rows, holds)
         reason = sentence(rows, names, self.words)
@@ -238,7 +238,7 @@ class Experiment:
         return verdict, missing or ("size",)
 
     def _decisive(self, rows: list[Row], holds: bool | None) -> tuple[Also, float, float]:
-        """Requirement that decides, its value farthest from the bound, and the bound."""
+        """Decisive requirement, its value farthest from the bound, and the bound."""
         measured = [row for row in rows if "bound" in row]
         if not measured:
             return Also("value", self.relation, self.bound, self.quantity), nan, self.bound
@@ -282,30 +282,31 @@ Decorator = Callable[[Callable[[Case], Mapping[str, Any]]], Experiment]
 def claim(source: str, quantity: str, relation: str, bound: float = nan, **data: Any) -> Decorator:
     """Decorate ``measure(case)``, the measurement of one case, with the data of a claim.
 
-    The measurement returns a row: ``value`` and the columns of the table. Optional keys are
-    ``bound`` (a bound that depends on the parameters), ``open`` (a name in
-    `dynamics.verdicts.findings.MISSING`: a bound that is not met leaves the case undecided),
-    ``holds`` (the verdict, in place of the comparison with bounds), ``text`` (replaces ``words``),
-    ``curves`` (label -> (x, y) or (x, y, errors)) and ``trained`` (runs of reduced populations, in
-    place of the run of the case). The measurement raises `Undecided` if the case cannot be
-    measured.
+    The measurement returns a row: ``value`` and the columns of the table. Optional keys of a row
+    are ``bound`` (a bound that depends on the parameters), ``open`` (a name in
+    `dynamics.verdicts.findings.MISSING`, with which a missed bound leaves the case undecided),
+    ``holds`` (the verdict, in place of the comparison with bounds), ``text`` (a sentence in place
+    of ``words``), ``curves`` (label -> (x, y) or (x, y, errors)) and ``trained`` (runs of reduced
+    populations, in place of the run of the case). The measurement raises `Undecided` if the case
+    cannot be measured.
 
-    `source`: of the claim, as in its text: ``"Lemma 4.1"``; `quantity`, `relation`, `bound`, str,
-    str, float: the measured value in words, and the claimed inequality; `laws`, `thorough`: grid of
-    parameters, by name, and its extension by ``--thorough``; parameters of the user replace both;
-    None for a claim on networks trained on images: one case without parameters; `family`:
-    Parameters -> list of Parameters, expands each law of the grid and those of the user; `run`:
-    case -> (problem, run): `flow_to`, `descent`; `require`: raises `Undecided` for parameters
-    outside the hypothesis; `shown`: Parameters that the verdict names; `seeds`: number of seeds by
-    default and with ``--thorough``; each seed gives a row; `share`: the value is the share of
-    decided rows that meet the bounds of ``also``; `exists`: the claim holds if one row holds;
-    `in_part`: for an asymptotic hypothesis: the claim holds in part if only some rows hold;
-    `growth`: the value is an exponent; `also`: sequence of Also; `literal`: Literal, optional;
-    `varies`: settings tried at one value only: ``"step size"``, ``"seed"``, ``"time"``; `again`:
-    repeat a contradiction with other values of ``varies``, always or in thorough requests;
-    `near_limit`: training is near the stability limit: the verdict is undecided if rounding changes
-    it; `words`: format string with the columns of a row; `picture`: Picture, optional; `conclude`:
-    (rows, finding) -> finding, a last step over all rows.
+    `source`: name of the claim in its text, ``"Lemma 4.1"``; `quantity`: the measured value in
+    words; `relation`, `bound`: the claimed inequality; `laws`, `thorough`: grid of parameters by
+    name, and its extension by ``--thorough``, both replaced by parameters of the user, or None for
+    one case without parameters, on networks trained on images; `family`: function from Parameters
+    to the list of Parameters that replaces each law; `run`: function from a case to (problem, run),
+    such as `flow_to` or `descent`; `require`: function that raises `Undecided` for parameters
+    outside the hypothesis; `shown`: names of the parameters that the verdict prints; `seeds`:
+    number of seeds by default and with ``--thorough``, one row each; `share`: whether the value is
+    the share of decided rows that meet the bounds of ``also``; `exists`: whether one row that holds
+    suffices; `in_part`: for an asymptotic hypothesis, whether the claim holds in part if only some
+    rows hold; `growth`: the claimed power law, a Growth; `also`: further bounds, Also; `literal`:
+    bound on the literal words, Literal; `varies`: settings tried at one value only, ``"step
+    size"``, ``"seed"``, ``"time"``; `again`: whether a contradiction is repeated with other values
+    of ``varies``, always or in thorough requests; `near_limit`: whether training is near the
+    stability limit, so that the verdict is undecided if rounding changes it; `words`: format string
+    with the columns of a row; `picture`: axes of the picture; `conclude`: last step (rows, finding)
+    -> finding over all rows.
     """
 
     def decorate(measure: Callable[[Case], Mapping[str, Any]]) -> Experiment:
@@ -315,13 +316,13 @@ def claim(source: str, quantity: str, relation: str, bound: float = nan, **data:
 
 
 def checks_of(*modules: ModuleType) -> dict[str, Experiment]:
-    """Checks defined in modules: source of the claim -> check."""
+    """Source of each claim -> its check, for the checks that modules define."""
     every = [each for module in modules for each in vars(module).values()]
     return {each.source: each for each in every if isinstance(each, Experiment)}
 
 
 def _grid_of(rows: Sequence[Row], names: Sequence[str]) -> Row:
-    """Each parameter's value over the rows; a list of values if it varies."""
+    """Value of each parameter in the rows, or the list of its values if it varies."""
     every = {name: list(dict.fromkeys(_key(row[name]) for row in rows)) for name in names}
     return {name: values[0] if len(values) == 1 else values for name, values in every.items()}
 
@@ -351,7 +352,7 @@ def _met(row: Row, one: Also | Literal) -> bool:
 
 
 def _worst(values: Sequence[float], one: Also | Literal) -> float:
-    """The value farthest from meeting its bound; NaN counts as farthest."""
+    """Value farthest from meeting its bound, where NaN counts as farthest."""
     if any(isnan(value) for value in values):
         return nan
     if one.relation.startswith("<"):
@@ -362,6 +363,6 @@ def _worst(values: Sequence[float], one: Also | Literal) -> float:
 
 
 def _best(values: Sequence[float], one: Also) -> float:
-    """The value that meets its bound by the largest margin."""
+    """Value that meets its bound by the largest margin."""
     known = [value for value in values if not isnan(value)] or [nan]
     return max(known) if one.relation.startswith(">") else min(known)

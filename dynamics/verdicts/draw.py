@@ -1,4 +1,4 @@
-"""A figure of a paper by its name; its code is imported when it is drawn."""
+"""Draw a figure of a paper by its name; its code is imported at the first drawing."""
 
 from __future__ import annotations
 
@@ -16,10 +16,7 @@ if TYPE_CHECKING:
 
 
 def figures(system: System) -> Mapping[str, Figure]:
-    """Figures of a system: name -> function; empty if it has none.
-
-    A system built from a model also has the figures of `dynamics.verdicts.own_models`.
-    """
+    """Name -> figure of a system; a system built from a model also has the `own_models` figures."""
     own = verdicts_of(system, "figures")
     if system.model is not None:
         from dynamics.verdicts.own_models import FIGURES
@@ -43,15 +40,15 @@ def draw(
     system : System, str, path-like or Model
         As in `dynamics.load_system`.
     name : str
-        As in the paper: ``"4"``, ``"1b"``.
+        Name of the figure, as in the paper: ``"4"``, ``"1b"``.
     parameters : Parameters or mapping, optional
         All parameters, or single ones by name that replace the figure's defaults.
     seed : int
-        Of every random draw.
+        Seed of every random draw.
     thorough : bool
-        Run the full protocol.
+        Whether to run the full protocol.
     options : mapping, optional
-        Options of the figure.
+        Options of the figure by name.
 
     Returns
     -------

@@ -1,7 +1,7 @@
-"""Figures of a paper by name; each trains its own runs.
+"""Figures of a paper by name, each a function ``figure(system, request) -> Drawing``.
 
-A figure is a function ``figure(system, request) -> Drawing``, listed in ``FIGURES`` of the system's
-folder. The defaults take minutes at most; the option ``thorough`` selects the full protocol.
+A figure trains its own runs, within minutes by default; the option ``thorough`` selects the full
+protocol. A system's folder lists its figures in ``FIGURES``.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from theory.summary import summarized
 class FigureRequest:
     """Request of a user for a figure.
 
-    `parameters`: all parameters; None for the defaults of the figure; `seed`: of every random draw;
-    `user_options`: ``thorough`` (the full protocol) and options of the figure; `user_parameters`:
-    single parameters that replace defaults of the figure.
+    `parameters`: all parameters, or None for the defaults of the figure; `seed`: seed of every
+    random draw; `user_options`: options of the figure by name, with ``thorough`` for the full
+    protocol; `user_parameters`: single parameters that replace defaults of the figure.
     """
 
     parameters: Any = None
@@ -37,11 +37,7 @@ class FigureRequest:
     user_parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def make_parameters(self, system: System, axes: Sequence[str] = (), **defaults: Any) -> Any:
-        """Parameters of the figure: its defaults, overridden by the user's.
-
-        `axes`: Parameters along an axis of the figure; `**defaults`: defaults of the figure. Raises
-        InvalidRequest if the user sets a parameter in `axes`.
-        """
+        """Parameters of the figure: `defaults` overridden by the user's, except for `axes`."""
         for name in axes:
             if name in self.user_parameters:
                 raise InvalidRequest(f"{name} is an axis of this figure and cannot be set")
@@ -53,8 +49,8 @@ class FigureRequest:
         """Options of the figure: its defaults, overridden by the user's values of the same types.
 
         `quick`: every option with its default; `thorough`: defaults that differ in the full
-        protocol; `**least`: least integer values, if not 1 (0 for an option with default 0). Raises
-        InvalidRequest for an unknown option or an invalid value.
+        protocol; `**least`: smallest accepted integers other than 1 (0 for an option with default
+        0). Raises InvalidRequest for an unknown option or an invalid value.
         """
         user = dict(self.user_options)
         defaults = dict(quick) | (dict(thorough or {}) if user.pop("thorough", False) else {})
@@ -92,10 +88,7 @@ def _like(name: str, value: Any, default: Any, least: int) -> Any:
 
 
 def stated(law: Any, *names: str, **more: Any) -> str:
-    """Parameters in a caption: "D=16, C=4, q=0.5".
-
-    `law`: the Parameters; `**more`: further numbers by name.
-    """
+    """Parameters and further numbers in a caption, as in "D=16, C=4, q=0.5"."""
     numbers = {name: getattr(law, name) for name in names} | more
     return ", ".join(
         f"{name.replace('alpha_star', 'alpha_*').replace('alpha_confusion', 'alpha_#')}={value:g}"
@@ -104,20 +97,13 @@ def stated(law: Any, *names: str, **more: Any) -> str:
 
 
 def title(system: System, law: Any, *names: str, width: float = 1e3, **more: Any) -> str:
-    """Subtitle of a picture: parameters in the letters of the system.
-
-    `law`: the Parameters; `width`: in inches, for line breaks; `**more`: further numbers by name or
-    letter.
-    """
+    """Subtitle with parameters and numbers in the system's letters, `width` inches wide."""
     held = {name: getattr(law, name) for name in names} | more
     return fixed(system.notation, held, {}, width)
 
 
 def state(axes: Any, system: System, law: Any, *names: str, **more: Any) -> Any:
-    """Write parameters above a picture, in the letters of the system; return `axes`.
-
-    `law`: the Parameters; `**more`: further numbers by name or letter.
-    """
+    """Write parameters and further numbers above a picture; return its `axes`."""
     figure = np.ravel(axes)[0].figure
     held = title(system, law, *names, width=figure.get_figwidth(), **more)
     subtitle(figure, cut(figure, held))
@@ -125,10 +111,7 @@ def state(axes: Any, system: System, law: Any, *names: str, **more: Any) -> Any:
 
 
 def edges(centres: FloatArray, alone: float = 1.0) -> FloatArray:
-    """Edges of cells around ascending centres, half way between neighbours, shape (n + 1,).
-
-    `centres`, shape (n,); `alone`: width of the cell if there is one centre.
-    """
+    """Edges (n + 1,) of cells around n ascending centres; a single cell has the width `alone`."""
     if centres.size == 1:
         return centres[0] + np.array([-0.5, 0.5]) * alone
     middle = (centres[1:] + centres[:-1]) / 2
@@ -142,8 +125,8 @@ def page(
 ) -> Iterator[tuple[Any, Any]]:
     """Open a matplotlib figure in the style of the package; write its title on exit.
 
-    `width`, `height`: in inches; `title`: values held fixed, above all panels; `rc`: matplotlib
-    settings; `**grid`: arguments of ``Figure.subplots``.
+    `width`, `height`: size in inches; `title`: values held fixed, printed above all panels; `rc`:
+    matplotlib settings; `**grid`: arguments of ``Figure.subplots``.
     """
     with mpl.rc_context(dict(rc)):
         figure, axes = new_figure(width, height, **grid)
@@ -156,8 +139,8 @@ def page(
 class Drawing:
     """A figure with its data and its caption.
 
-    `axes`: on one matplotlib Figure, to save with `dynamics.plotting.write`; `data`: the plotted
-    data, as plain values and arrays; `caption`: protocol and result of the figure, with the
+    `axes`: panels on one matplotlib Figure, to save with `dynamics.plotting.write`; `data`: the
+    plotted data, as plain values and arrays; `caption`: protocol and result of the figure, with the
     decisive numbers; `table`: rows of numbers, by column, if the picture shows only some of them.
     """
 
@@ -173,11 +156,9 @@ Drawn = TypeVar("Drawn", bound=Callable[..., Drawing])
 def with_flags(switches: Mapping[str, str], **values: str) -> Callable[[Drawn], Drawn]:
     """Decorate a figure with command-line flags for some of its options.
 
-    A figure with the switch ``resume`` has the option ``checkpoints``: the folder of its runs'
-    checkpoints, kept until the figure is written.
-
     `switches`: name -> help text of flags without a value (options 0 or 1); `**values`: name ->
-    help text of flags with a value.
+    help text of flags with a value. A figure with the switch ``resume`` has the option
+    ``checkpoints``, the folder of its runs' checkpoints, kept until the figure is written.
     """
 
     def decorate(figure: Drawn) -> Drawn:
@@ -188,7 +169,7 @@ def with_flags(switches: Mapping[str, str], **values: str) -> Callable[[Drawn], 
 
 
 def flags_of(figure: Callable[..., Drawing]) -> tuple[dict[str, str], dict[str, str]]:
-    """Command-line flags of a figure, name -> help text: switches, and flags with a value."""
+    """Name -> help text of a figure's command-line flags: switches, and flags with a value."""
     none: tuple[dict[str, str], dict[str, str]] = ({}, {})
     return getattr(figure, "flags", none)
 

@@ -1,4 +1,4 @@
-"""Findings and verdicts as values."""
+"""Findings (measurements of claims) and verdicts (claims with their findings) as values."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ MISSING = {
     "model": "by a reconstruction",
     "measurement": "without a measurement",
 }
-"""What an undecided verdict lacks -> end of its printed word: "not decidable at this size"."""
+"""Setting that an undecided verdict lacks -> end of its word: "not decidable at this size"."""
 
 
 @dataclass(frozen=True)
 class Protocol:
     """Settings of a request to verify claims.
 
-    `parameters`: the user's; None to use each claim's own; `thorough`: more sizes and seeds;
-    `seed`: of every random draw.
+    `parameters`: the user's, or None to use each claim's own; `thorough`: whether to use more sizes
+    and seeds; `seed`: seed of every random draw.
     """
 
     parameters: Any = None
@@ -64,7 +64,7 @@ class Finding:
     measured, bound : float
         The measured value, and the claimed value.
     reason : str
-        Why this verdict, in one sentence with the decisive numbers.
+        One sentence with the decisive numbers of the verdict.
     evidence : mapping
         Plain values (JSON): ``parameters`` of the measurement, tables, and under ``plot`` the
         picture of `dynamics.verdicts.claim`.
@@ -148,7 +148,7 @@ class Verdict:
 
     @property
     def word(self) -> str:
-        """The verdict in words; names the reading or the recalled formula if the claim has one."""
+        """The verdict in words, with the reading or the recalled formula if the claim has one."""
         how = {"recalled": self.claim.recalled, "read": bool(self.claim.reading)}
         done = " and ".join(name for name, is_so in how.items() if is_so)
         return f"{self.finding.word}, as {done} here" if done else self.finding.word
@@ -165,7 +165,7 @@ class Verdict:
 
     @property
     def bound(self) -> float:
-        """The claimed value, to compare with `measured`."""
+        """The claimed value, compared with `measured`."""
         return self.finding.bound
 
     @property
@@ -207,7 +207,7 @@ class Verdict:
 
 
 class Undecided(Exception):
-    """Raised by a check that measures nothing; further keywords become the evidence."""
+    """Raised by a check that cannot measure its claim; further keywords become the evidence."""
 
     def __init__(self, reason: str, missing: str = "size", **evidence: Any) -> None:
         super().__init__(reason)

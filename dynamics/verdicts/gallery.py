@@ -1,7 +1,4 @@
-"""Write a page on a model in Markdown: its file, closure, recursion, figures and verdicts.
-
-`dynamics.results.hypertext` converts the page to HTML.
-"""
+"""Write a Markdown page on a model: its file, closure, recursion, figures and verdicts."""
 
 from __future__ import annotations
 
@@ -22,14 +19,11 @@ from theory.closure import closure_lines
 from theory.documentation import Documentation
 
 MOST_DERIVED = 8
-"""Most scalars for which derivatives and a phase plane are computed; more would take minutes."""
+"""Largest number of scalars with derivatives and phase plane on the page; more take minutes."""
 
 
 def source_of(system: System) -> tuple[str, str]:
-    """Docstring and code of a model file.
-
-    Raises InvalidRequest if the system is not a model file.
-    """
+    """Docstring and code of a system's model file, or InvalidRequest for another system."""
     if system.model is None or system.model.path is None:
         raise InvalidRequest(f"{system.name} is not a model file; gallery needs one")
     text = decode_source(system.model.path.read_bytes())
@@ -50,9 +44,9 @@ def markdown(
 ) -> str:
     """The page on a model as Markdown.
 
-    `system`: of a model file; `comparison`: reduced and full problem at the model's own constants;
-    `figures`: name of a figure -> its caption; `pictures`: ``"training"`` or name of a figure ->
-    file name; `stability`: of the scalars along the default run.
+    `system`: system of a model file; `comparison`: reduced and full problem at the model's own
+    constants; `figures`: name of a figure -> its caption; `pictures`: ``"training"`` or name of a
+    figure -> file name; `stability`: stability of the scalars along the default run.
     """
     documentation, code = source_of(system)
     documented = Documentation(documentation)

@@ -17,9 +17,9 @@ from dynamics.validation import InvalidRequest
 from dynamics.verdicts.figure import FigureRequest
 
 ERRORS = 5.0
-"""Distance of two means, in standard errors, from which a claimed difference holds."""
+"""Number of standard errors between two means from which their claimed difference holds."""
 FILE = ".checkpoint"
-"""Suffix of the checkpoint file of a run."""
+"""Suffix of the file name of a run's checkpoint."""
 TICKS = (0, 20, 100, 500)
 
 
@@ -31,15 +31,13 @@ def request_on_images(
     thorough: Mapping[str, Any],
     **least: int,
 ) -> tuple[dict[str, Any], Path | None]:
-    """Options of a figure on images, and the folder of its checkpoints.
+    """Options of a figure on images, and the folder of its checkpoints (None if not stored).
 
-    The folder is emptied unless the option ``resume`` is set.
+    The folder is emptied unless the option ``resume`` is set. Returned options are without
+    ``resume`` and ``checkpoints``; lists become tuples, and the number ``seeds`` becomes the seeds.
 
-    `system`: names the system in errors; `figure`: its name; `quick`, `thorough`, `**least`: as in
-    `FigureRequest.options`; ``resume`` and ``checkpoints`` are added. Returns options, dict:
-    without ``resume`` and ``checkpoints``; lists become tuples, and ``seeds`` becomes the seeds.
-    Returns folder, Path or None: None if checkpoints are not stored. Raises InvalidRequest if the
-    request sets Parameters, and as `FigureRequest.options`.
+    `figure`: name of the figure; `quick`, `thorough`, `**least`: see `FigureRequest.options`.
+    Raises InvalidRequest if the request sets Parameters, or for an invalid option.
     """
     options = request.options({**quick, "resume": 0, "checkpoints": ""}, thorough, **least)
     if request.parameters is not None or request.user_parameters:
@@ -59,20 +57,14 @@ def ascending(values: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def error_bars(panel: Axes, x: ArrayLike, values: ArrayLike, **look: Any) -> None:
-    """Draw means over seeds with their standard errors.
-
-    `x`, shape (n,); `values`, shape (n, seeds); `**look`: arguments of ``Axes.errorbar``.
-    """
+    """Draw means over seeds with their standard errors, from values of shape (n, seeds)."""
     means, errors, _ = np.transpose([estimate(row) for row in np.asarray(values)])
     style: dict[str, Any] = {"ms": 4, "lw": 1.2, "capsize": 2}
     panel.errorbar(x, means, yerr=np.nan_to_num(errors), **(style | look))
 
 
 def steps_axis(panel: Axes, steps: ArrayLike) -> None:
-    """Set the horizontal axis to steps: linear up to the first record after 0, then logarithmic.
-
-    `steps`, shape (records,): ascending from 0.
-    """
+    """Set the horizontal axis to steps: linear up to the first record after 0, then logarithmic."""
     records = np.asarray(steps)
     first, last = float(records[min(1, len(records) - 1)]), int(records[-1])
     panel.set_xscale("symlog", linthresh=first)

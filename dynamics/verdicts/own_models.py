@@ -20,9 +20,9 @@ from dynamics.verdicts.figure import Drawing, Figure, FigureRequest, with_flags
 from theory.closure import DECLARED
 
 GRID, BASINS = 24, 24
-"""Number of cells, and of starts, along each side of a phase plane."""
+"""Number of cells, and number of starts, along each side of a phase plane."""
 ROUNDING = 1e-12
-"""Curvatures below this, relative to the largest (at least 1), count as zero."""
+"""Curvature, relative to the largest (at least 1), below which it counts as zero."""
 
 
 def classes(system: System, request: FigureRequest) -> Drawing:
@@ -51,8 +51,8 @@ def classes(system: System, request: FigureRequest) -> Drawing:
 def plane(system: System, request: FigureRequest) -> Drawing:
     """Phase plane of two scalars.
 
-    Options: ``plane``, names of the two scalars; ``x`` and ``y``, the window; ``basins``, starts
-    along each side; ``time``, ``starts`` and ``grid``.
+    Options: ``plane``, names of the two scalars; ``x`` and ``y``, the window; ``basins``, number of
+    starts along each side; ``time``, ``starts`` and ``grid``.
     """
     run = system.default_runs["run"]
     problem = system.ReducedPopulation(request.make_parameters(system))
@@ -87,7 +87,7 @@ def plane(system: System, request: FigureRequest) -> Drawing:
 
 
 def _window(name: str, text: str) -> tuple[float, float] | None:
-    """Window parsed from text such as ``-3:3``; None if the text is empty."""
+    """Window parsed from text such as ``-3:3``, or None if the text is empty."""
     try:
         low, high = map(float, text.split(":")) if text else (0.0, 1.0)
     except ValueError:
@@ -98,7 +98,7 @@ def _window(name: str, text: str) -> tuple[float, float] | None:
 
 
 def transverse(system: System, request: FigureRequest) -> Drawing:
-    """Growth rate of deviations from the closed space. Options: ``eta``, ``steps``, ``records``."""
+    """Growth rate of deviations from the closed space; options ``eta``, ``steps``, ``records``."""
     default = system.default_runs["run"]
     quick = {"eta": default.eta, "steps": default.steps, "records": 64}
     options = request.options(quick, {"records": 256})
@@ -125,7 +125,7 @@ def transverse(system: System, request: FigureRequest) -> Drawing:
 
 
 def stability(system: System, request: FigureRequest) -> Drawing:
-    """Stability limit of the learning rate along a run. Options: ``eta``, ``steps``."""
+    """Stability limit of the learning rate along a run; options ``eta``, ``steps``."""
     default = system.default_runs["run"]
     options = request.options({"eta": default.eta, "steps": default.steps})
     problem = system.ReducedPopulation(request.make_parameters(system))

@@ -1,13 +1,10 @@
 """Test whether rounding decides a verdict, by training again from perturbed starts.
 
-Two kinds of training amplify rounding, which differs between processors: steps above the stability
-limit, and a full model that leaves its symmetric states. A check is therefore repeated from starts
-with a relative change of `PERTURBATION`; a claim is undecided if its verdict or its measured value
-changes.
-
-`dynamics.verdicts.verify` repeats every check at a user's parameters once. A claim with
-``near_limit`` trains near the stability limit and is repeated `PERTURBATIONS` times, at any
-parameters.
+Rounding, which differs between processors, is amplified by steps above the stability limit and by a
+full model that leaves its symmetric states. A check is therefore repeated from starts with a
+relative change of `PERTURBATION`: once for a user's parameters (`dynamics.verdicts.verify`),
+`PERTURBATIONS` times for a claim with ``near_limit``. A claim is undecided if its verdict or its
+measured value changes.
 """
 
 from __future__ import annotations
@@ -35,8 +32,7 @@ PROBLEMS = ("ReducedPopulation", "FullPopulation", "FullEmpirical")
 def perturbed(state: NDArray[np.float64], seed: int = 0) -> NDArray[np.float64]:
     """A state with each entry changed by `PERTURBATION`, relative, with random signs.
 
-    `seed`: of the signs. Returns float array: zero entries change by `PERTURBATION` times the
-    largest entry, or times 1 if all are zero.
+    A zero entry changes by `PERTURBATION` times the largest entry, or times 1 if all are zero.
     """
     signs = np.random.default_rng(seed).choice((-1.0, 1.0), state.shape)
     size = np.abs(state)
@@ -45,10 +41,7 @@ def perturbed(state: NDArray[np.float64], seed: int = 0) -> NDArray[np.float64]:
 
 
 def perturbed_system(system: System, seed: int) -> System:
-    """The system with the start of every problem perturbed.
-
-    `seed`: of the signs of the perturbation.
-    """
+    """The system with the start of every problem perturbed by random signs of a seed."""
     moved = (_moved(make, seed) for make in _problems(system))
     return replace(system, **dict(zip(PROBLEMS, moved, strict=True)))
 
@@ -67,11 +60,7 @@ def _moved(make: Any, seed: int) -> Any:
 def screened(
     finding: Finding, check: Check, system: System, protocol: Protocol, times: int = 1
 ) -> Finding:
-    """The finding of a check, undecided if it changes from a perturbed start.
-
-    `finding`: of the check; `check`: ``(system, protocol) -> Finding``; `times`: number of
-    perturbed starts.
-    """
+    """The finding of a check, undecided if it changes from one of `times` perturbed starts."""
     if finding.holds is None or not all(isinstance(make, type) for make in _problems(system)):
         return finding
     values = []
@@ -89,6 +78,6 @@ def screened(
 
 
 def _same(measured: float, other: float) -> bool:
-    if isnan(measured) and isnan(other):  # not measured from either start
+    if isnan(measured) and isnan(other):  # NaN from both starts
         return True
     return measured == other or abs(measured - other) <= SAME * max(1.0, abs(measured))

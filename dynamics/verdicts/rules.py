@@ -44,22 +44,19 @@ REPEATED = {
     "time": "a later time",
 }
 SHARE = 0.1
-"""Largest relative distance of a measured exponent from the claimed one, if the claim holds."""
+"""Largest relative distance of a measured exponent from the claimed one if the claim holds."""
 NEAR_ZERO = 0.05
 """Largest absolute distance of a measured exponent from a claimed exponent 0."""
 SEEDS = 3
-"""Number of seeds that a contradiction is measured with."""
+"""Number of seeds with which a contradiction is measured."""
 ERRORS = 4.0
-"""Standard errors beyond 0 that contradict a claimed sign; at 2, other seeds often disagree."""
+"""Number of standard errors from 0 that contradicts a claimed sign; 2 often fails to repeat."""
 LATER = 2.0
-"""Factor of the time at the end of the run that repeats a contradiction."""
+"""Factor by which the time at the end of the run grows to repeat a contradiction."""
 
 
 def applied(claim: Claim, finding: Finding) -> Finding:
-    """The finding after rules 2 to 5 of this module.
-
-    `finding`: as measured by the check.
-    """
+    """The finding of a check after rules 2 to 5 of this module."""
     if finding.holds is False and claim.one_sided and _better(finding):
         reason = f"{finding.reason}; better than the bound, so not contradicted"
         finding = replace(finding, holds=True, reason=reason)
@@ -98,8 +95,8 @@ def _better(finding: Finding) -> bool:
 class Repeat:
     """Settings of a run that repeats a contradiction.
 
-    `eta_factor`: factor of the learning rate; the steps increase to keep the time; `seed`: added to
-    the seed; `time_factor`: factor of the time at the end.
+    `eta_factor`: factor of the learning rate (steps increase to keep the time); `seed`: number
+    added to the seed; `time_factor`: factor of the time at the end.
     """
 
     eta_factor: float = 1.0
@@ -137,8 +134,8 @@ def repeats(*single: str) -> Iterator[Repeat]:
 class Growth:
     """Comparison of a measured power law with a claimed exponent.
 
-    `fit`: over all sizes; `local`: exponents between neighbouring sizes; `holds`: the decision of
-    `growth`.
+    `fit`: power law over all sizes; `local`: exponents between neighbouring sizes; `holds`: the
+    decision of `growth`.
     """
 
     fit: PowerLaw
@@ -161,10 +158,10 @@ def growth(
     """Compare the growth of values along sizes with a claimed exponent.
 
     `sizes`, `values`, shape (n,): positive; `claimed`: exponent of ``values`` in ``sizes``;
-    `errors`, shape (n,): standard errors of log ``values``; `upper`: the claim is an upper bound on
-    the exponent. The tolerance is a tenth of the claimed exponent (0.05 if it is 0). Returns
-    Growth: True if the fitted exponent is within the tolerance and its 95 % interval is at most
-    four tolerances wide; False if the interval lies outside the tolerance and the local exponents
+    `errors`, shape (n,): standard errors of log ``values``; `upper`: whether the claim is an upper
+    bound on the exponent. The tolerance is a tenth of the claimed exponent, or 0.05 if it is 0. The
+    decision is True if the fitted exponent is within the tolerance and its 95 % interval is at most
+    four tolerances wide, False if the interval lies outside the tolerance and the local exponents
     do not approach the claimed one; else None.
 
     Examples

@@ -2,7 +2,7 @@
 
 Each measured run of a reduced population is compared with the full population up to its horizon, at
 the size of the model file if the full population is too large. A paper's folder may define its own
-transverse analysis as ``STABILITY``; the built-in papers without one have no stability.
+transverse analysis as ``STABILITY``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FEW_RECORDS = 32
 class Trained(NamedTuple):
     """A run of a reduced population.
 
-    `horizon`: time at its end; `eta`: learning rate of gradient descent, or of each group; None for
+    `horizon`: time at its end; `eta`: learning rate of gradient descent, or of each group, None for
     the flow; `where`: size of the run, if the verdict is on other sizes.
     """
 
@@ -45,7 +45,7 @@ class Trained(NamedTuple):
 
     @classmethod
     def of(cls, parameters: Any, run: Trajectory) -> Trained:
-        """Parameters, horizon and learning rate of a trajectory."""
+        """Description of a trajectory: parameters, horizon and learning rate."""
         eta = run.settings["eta"] if run.steps.size else None
         return cls(parameters, float(run.time[-1]), tuple(eta) if isinstance(eta, list) else eta)
 
@@ -53,9 +53,9 @@ class Trained(NamedTuple):
 def stability_of(
     system: System, parameters: Any, horizon: float, eta: float | None = None
 ) -> Stability | None:
-    """Time up to which a reduced population stays on its classes; None if no class has two entries.
+    """Time up to which a reduced population stays on its classes, or None if all have one entry.
 
-    `eta`: learning rate of gradient descent; None for the gradient flow.
+    `eta`: learning rate of gradient descent, or None for the gradient flow.
     """
     if system.model is None:
         folder = importlib.import_module(f"dynamics.verdicts.{system.name}")

@@ -2,7 +2,6 @@
 
 Each claim has a section: the paper's words, the hypothesis, the verdict, the measured and the
 claimed value, the reason, the picture of the evidence, and the command that repeats it.
-`dynamics.results.hypertext` converts the page to HTML.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ def markdown(
 ) -> str:
     """The verdicts on a paper as a page in Markdown, with formulas between dollar signs.
 
-    `title`: of the paper; `command`: ``attdyn verify`` command, without ``--claims``; `pictures`:
-    source of a claim -> file name of the picture of its evidence.
+    `title`: title of the paper; `command`: ``attdyn verify`` command, without ``--claims``;
+    `pictures`: source of a claim -> file name of the picture of its evidence.
     """
     counts = Counter(verdict.literal_word for verdict in verdicts)
     read = Counter(verdict.word for verdict in verdicts if verdict.claim.reading)
@@ -55,7 +54,7 @@ def counted(counts: Mapping[str, int]) -> str:
 
 
 def summary(verdicts: Sequence[Verdict]) -> list[str]:
-    """Table of all verdicts, one Markdown row per claim."""
+    """Table of all verdicts, one Markdown row for each claim."""
     rows = ["| claim | verdict | measured | claimed | quantity |", "|---|---|---|---|---|"]
     for verdict in verdicts:
         link = f"[{escaped(verdict.claim.source)}](#{anchor(verdict.claim.source)})"

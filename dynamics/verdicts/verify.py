@@ -1,7 +1,8 @@
 """Measure a verdict on each listed statement of a paper.
 
-A check runs an experiment that could contradict its claim and returns a `Finding`. A check takes
-the problems from its `System`, so a system with another update rule or law can get other verdicts.
+A check runs an experiment that could contradict its claim and returns a `Finding`. The experiment
+takes its problems from a `System`, so a system with another update rule or law can get other
+verdicts.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from dynamics.verdicts.stability import with_stability
 
 
 def checks(system: System) -> Mapping[str, Check]:
-    """Checks of a system: source of the claim -> function; empty if it has none."""
+    """Source of each claim of a system -> its check; empty without checks."""
     return verdicts_of(system, "checks")
 
 
@@ -98,11 +99,7 @@ def verdicts(
 
 
 def _run(check: Check, system: System, protocol: Protocol) -> Finding:
-    """Finding of a check.
-
-    The finding is undecided if the check needs sizes that the user's parameters exclude, or if the
-    measured value is NaN.
-    """
+    """Finding of a check, undecided if a size is excluded by the user or the value is NaN."""
     try:
         finding = check(system, protocol)
         if protocol.parameters is not None and not getattr(check, "near_limit", False):
@@ -121,8 +118,7 @@ def _run(check: Check, system: System, protocol: Protocol) -> Finding:
 def sources(system: System, claims: Sequence[str] | None) -> list[str]:
     """Sources of the requested claims as the paper writes them; all claims if `claims` is None.
 
-    `claims`: in upper or lower case. Raises InvalidRequest for an unknown claim (naming the nearest
-    known one), and if the system has no claims.
+    Raises InvalidRequest for an unknown claim (naming the nearest one), or a system without claims.
     """
     claims = [claims] if isinstance(claims, str) else claims
     by_name = {claim.source.lower(): claim.source for claim in system.claims}

@@ -9,14 +9,11 @@ from typing import Any
 import numpy as np
 
 MOST_ROWS = 6
-"""Most rows whose numbers a reason prints in full; of more rows it prints the two extremes."""
+"""Largest number of rows whose numbers a reason prints in full; of more it prints the extremes."""
 
 
 def share_of(count: int, number: int) -> tuple[float, float, float]:
-    """A share of trials, and its 95 % interval by Clopper and Pearson.
-
-    `count`: successes; `number`: independent trials.
-    """
+    """Share of `count` successes in independent trials, with its 95 % Clopper-Pearson interval."""
     from scipy.stats import binomtest
 
     interval = binomtest(count, number).proportion_ci(0.95, "exact")
@@ -24,18 +21,13 @@ def share_of(count: int, number: int) -> tuple[float, float, float]:
 
 
 def in_percent(count: int, number: int) -> str:
-    """A share and its 95 % interval in words: ``12 % (95 %: 8 to 17)``.
-
-    `count`: successes; `number`: independent trials.
-    """
+    """A share and its 95 % interval in words: ``12 % (95 %: 8 to 17)``."""
     share, low, high = (f"{float(f'{100 * value:.2g}'):g}" for value in share_of(count, number))
     return f"{share} % (95 %: {low} to {high})"
 
 
 def counted(number: int, what: str) -> str:
-    """A number and a noun, in the plural unless the number is 1.
-
-    `what`: the noun in the singular.
+    """A number and the noun `what`, in the plural unless the number is 1.
 
     Examples
     --------
@@ -46,17 +38,12 @@ def counted(number: int, what: str) -> str:
 
 
 def listed(values: Iterable[float], digits: int = 3) -> str:
-    """Numbers separated by commas; NaN is written as "not seen".
-
-    `digits`: significant digits.
-    """
+    """Numbers with given significant digits, separated by commas, with NaN as "not seen"."""
     return ", ".join("not seen" if isnan(value) else f"{value:.{digits}g}" for value in values)
 
 
 def points(cases: Sequence[Mapping[str, Any]]) -> str:
-    """Parameters of cases in words.
-
-    `cases`: name -> value, with the same names in every case.
+    """Parameters of cases in words, from mappings of name -> value with the same names.
 
     Examples
     --------
@@ -77,10 +64,10 @@ def _plain(value: Any) -> str:
 
 
 def sentence(rows: Sequence[Mapping[str, Any]], names: Sequence[str], words: str) -> str:
-    """Sentence that states at which parameters the claim holds, with the decisive numbers.
+    """Sentence that states at which parameters (`names`) the claim holds, with the numbers.
 
-    `rows`: columns, ``holds`` and ``value`` of each case; `names`: the columns that are Parameters;
-    `words`: format string with the columns of a row.
+    `rows`: columns, ``holds`` and ``value`` of each case; `words`: format string with the columns
+    of a row.
     """
     held = {n: rows[0][n] for n in names if all(row[n] == rows[0][n] for row in rows)}
     own = [{n: row[n] for n in names if n not in held} for row in rows]

@@ -1,5 +1,4 @@
-"""Measurements and figures of the published models of `dynamics.models`, one file per model.
+"""Measurements of claims, and figures, of the published models, one file for each model.
 
-A file has the measurements of its claims (`dynamics.verdicts.claim`) and ``FIGURES`` (name ->
-figure). The statements of the claims are in the table next to the model file.
+The statements of the claims are in the table beside the model file in `dynamics.models`.
 """

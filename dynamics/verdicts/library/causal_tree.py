@@ -1,4 +1,4 @@
-"""Causal tree in the first layer: scores, slopes at the start, training in stages; a figure."""
+"""Causal tree in the first layer: scores, gradient at the start, training in stages; a figure."""
 
 from __future__ import annotations
 
@@ -20,36 +20,30 @@ if TYPE_CHECKING:
 
 RATE, STEPS, STAGE = 0.5, 6000, 2000
 CHOOSING = range(2, 5)
-"""Positions with a parent and more than one earlier position."""
+"""Positions that have a parent and more than one earlier position."""
 SOLVED = 0.01
-"""Excess risk over the Bayes risk, relative to the start, below which the task is learned."""
+"""Ratio of excess risk over the Bayes risk to its start value below which the task is learned."""
 
 
 def between_places(problem: Problem, state: FloatArray) -> FloatArray:
-    """Entries of A1, or the gradient by them, between positions, shape (6, 6).
-
-    `state`: in the coordinates of the problem.
-    """
+    """Entries (6, 6) of A1 between positions, or their gradient, from a flat reduced state."""
     return np.asarray(problem.lift(state)[:64].reshape(8, 8)[2:, 2:])  # type: ignore[attr-defined]
 
 
 def lead(scores: FloatArray) -> FloatArray:
-    """Score of the parent minus the largest score of other earlier positions, for positions 2 to 4.
-
-    `scores`, shape (6, 6).
-    """
+    """Score (6, 6) of the parent minus the largest one of other earlier positions, at 2 to 4."""
     others = [np.delete(scores[i, :i], PARENTS[i]).max() for i in CHOOSING]
     return np.array([scores[i, PARENTS[i]] for i in CHOOSING]) - others
 
 
 def bayes_risk(system: System, law: Any) -> float:
-    """Mean entropy of the successor given the sequence, in nats."""
+    """Bayes risk in nats: mean entropy of the successor given the sequence."""
     p = np.array([weight for weight, _ in system.model.law(nodes=law.nodes)]).reshape(-1, 2)
     return float(-(p * np.log(p / p.sum(axis=1, keepdims=True))).sum())
 
 
 def _excess(case: Case, risk: FloatArray) -> FloatArray:
-    """Excess over the Bayes risk, divided by the excess at the start."""
+    """Excess of risks over the Bayes risk, divided by the excess at the start."""
     bayes = bayes_risk(case.system, case.parameters)
     return np.asarray((risk - bayes) / (risk[0] - bayes))
 
@@ -115,10 +109,7 @@ def by_stages(case: Case) -> dict[str, Any]:
 
 
 def tree(system: System, request: FigureRequest) -> Drawing:
-    """Slopes at the start and scores at the end between positions, and the excess risk.
-
-    Options: ``steps``.
-    """
+    """Gradients and final scores between positions, and the excess risk; option ``steps``."""
     steps, law = int(request.options({"steps": STEPS})["steps"]), request.make_parameters(system)
     problem, bayes = system.ReducedPopulation(law), bayes_risk(system, law)
     run = descend(problem, RATE, steps)

@@ -1,9 +1,8 @@
 r"""Deep linear networks: sigmoidal growth and learning time of each mode; a figure.
 
-With two layers and balanced weights a mode's strength :math:`a = w^2` obeys
-:math:`\dot a = 2 a (s - a)`, so :math:`a(t) = s e^{2 s t} / (e^{2 s t} - 1 + s / a_0)`, and it
-reaches half at :math:`\ln(s / a_0 - 1) / 2 s`. Deeper networks have no closed form; their times are
-measured.
+With two layers and balanced weights, a mode's strength :math:`a = w^2` obeys :math:`\dot a = 2 a (s
+- a)`, so :math:`a(t) = s e^{2 s t} / (e^{2 s t} - 1 + s / a_0)`, and reaches s / 2 at :math:`\ln(s
+/ a_0 - 1) / 2 s`. Deeper networks have no closed form; their times are measured.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ RTOL = 1e-11
 COLOURS = (style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.VERMILION)
 """Colours of modes; more modes share a sequential colour map."""
 MOST_NAMED = 12
-"""Largest number of modes for which the legend names all."""
+"""Largest number of modes of which the legend names all."""
 CLOSED = 1e-8
-"""Largest distance of the flow from the closed form, relative to the largest singular value."""
+"""Largest distance of the flow from the closed form, divided by the largest singular value."""
 
 
 def singular_values(parameters: Any) -> FloatArray:
@@ -41,10 +40,7 @@ def singular_values(parameters: Any) -> FloatArray:
 
 
 def sigmoid(time: FloatArray, s: float, a0: float) -> FloatArray:
-    """Strength of a mode of two layers over time, from a0 at time 0.
-
-    `s`: singular value of the mode; `a0`: its strength at the start.
-    """
+    """Strength over time of a mode of two layers with singular value s, from a0 at time 0."""
     decay = np.exp(-2 * s * time)
     return np.asarray(s / (1 - decay + s / a0 * decay))
 
@@ -56,7 +52,7 @@ def horizon(parameters: Any) -> float:
 
 
 def two_layers(law: Any) -> None:
-    """Raise Undecided for another number of layers than two."""
+    """Raise Undecided unless the network has two layers."""
     if law.layers != 2:
         raise Undecided(f"the statement assumes two layers, not {law.layers}", "law")
 
@@ -89,7 +85,7 @@ def closed_form(case: Case) -> dict[str, Any]:
     picture=Picture("singular value $s$", "time to half of the mode"),
 )  # fmt: skip
 def learning_time(case: Case) -> dict[str, Any]:
-    """Time to half of a mode, from the same a_0, for several singular values."""
+    """Time to half strength of a mode, from the same a_0, for several singular values."""
     law, make = case.parameters, case.system.ReducedPopulation
     sizes = law.s1 * np.array([0.125, 0.25, 0.5, 1.0, 2.0])
     if sizes[0] <= 2.2 * law.a0:
@@ -107,10 +103,7 @@ def learning_time(case: Case) -> dict[str, Any]:
 
 
 def near_half(s: float, a0: float) -> FloatArray:
-    """Times around the middle of the way from a0 to s; shortly after the start if a0 exceeds s / 2.
-
-    `s`: singular value of the mode; `a0`: its strength at the start.
-    """
+    """Times around half strength of a mode with singular value s; early ones if a0 > s / 2."""
     if a0 >= s / 2:
         return np.array([0.1, 0.25, 0.5, 1, 2, 4]) / s
     return np.log(s / a0 - 1) / (2 * s) + np.array([-2, -1, 0, 1, 2, 4]) / s

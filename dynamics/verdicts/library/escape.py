@@ -1,4 +1,4 @@
-r"""Escape times from a repelling closed space: time until training leaves it.
+r"""Time until training escapes from a repelling closed space.
 
 At the end of the reduced run, with least transverse curvature :math:`-\lambda < 0`, a departure
 grows as :math:`e^{\lambda t}`. From a distance :math:`\epsilon` the departure reaches a given size
@@ -26,11 +26,11 @@ from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.wording import listed
 
 OFFSETS = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4)
-"""Distances of the starts from the closed space; rounding is far smaller."""
+"""Distances of the starts from the closed space, far above rounding."""
 AWAY = 0.1
 """Distance from the closed space at which training has escaped."""
 SHARE = 0.05
-"""Largest relative distance of a slope from 1/lambda; lambda varies along the reduced run."""
+"""Largest |slope - 1/lambda| times lambda, as lambda varies along the reduced run."""
 STRAIGHT = Also("bend", "<=", 0.02, "largest distance of a time from the line, over the longest")
 QUANTITY = "distance of the slope of escape times from 1/lambda, relative"
 PICTURE = Picture(r"distance $\epsilon$ of the start", "escape time", scales=("log", "linear"))
@@ -39,10 +39,10 @@ PICTURE = Picture(r"distance $\epsilon$ of the start", "escape time", scales=("l
 def escapes(system: System, law: Any, horizon: float) -> dict[str, Any]:
     """Escape times of full training, from starts in one direction off the closed space.
 
-    `horizon`: time of the flow. Returns dict: ``times``, one per distance in `OFFSETS`, infinite
-    without an escape before the horizon; ``rate``, minus the least transverse curvature at the
-    median time; ``decade``, the fitted time per factor of ten in distance; ``bend``, the largest
-    distance of a time from the fitted line, over the longest time.
+    Returned are ``times``, one for each distance in `OFFSETS`, infinite without an escape before
+    the horizon; ``rate``, minus the least transverse curvature at the median time; ``decade``, the
+    fitted time for a factor of ten in distance; ``bend``, the largest distance of a time from the
+    fitted line, divided by the longest time.
     """
     kinds: Any = system.ReducedPopulation, system.FullPopulation
     return _escapes(*kinds, law, horizon)
@@ -63,19 +63,13 @@ def _escapes(reduced: Any, full: Any, law: Any, horizon: float) -> dict[str, Any
 
 
 def claimed(horizon: float, **data: Any) -> Experiment:
-    """Claim that the slope of escape times in ln(1/epsilon) is 1/lambda.
-
-    `horizon`: time of the flow; `**data`: arguments of `dynamics.verdicts.claim.claim`.
-    """
+    """Claim that escape times up to a horizon have slope 1/lambda in ln(1/epsilon)."""
     data = {"also": (STRAIGHT,), "picture": PICTURE, **data}
     return claim("Escape", QUANTITY, "<=", SHARE, **data)(lambda case: measured(case, horizon))
 
 
 def measured(case: Case, horizon: float) -> dict[str, Any]:
-    """Row of a claim on the slope of escape times, with `QUANTITY` and `STRAIGHT`.
-
-    `horizon`: time of the flow; undecided if a start does not escape before it.
-    """
+    """Row of a claim on the slope of escape times; undecided without an escape before `horizon`."""
     found = escapes(case.system, case.parameters, horizon)
     if "rate" not in found:
         raise Undecided(f"a start does not leave the classes before time {horizon:g}", "time")
@@ -92,8 +86,8 @@ def measured(case: Case, horizon: float) -> dict[str, Any]:
 def figure(horizon: float, *names: str, **fixed: Any) -> Figure:
     """Figure of escape times over the distance of the start, with the option ``time``.
 
-    `horizon`: default time of the flow; `*names`: Parameters in the subtitle; `**fixed`: Parameters
-    that the user cannot set.
+    `horizon`: default time of the flow; `*names`: parameters printed in the subtitle; `**fixed`:
+    parameters that the user cannot set.
     """
 
     def drawn(system: System, request: FigureRequest) -> Drawing:
@@ -106,10 +100,7 @@ def figure(horizon: float, *names: str, **fixed: Any) -> Figure:
 
 
 def picture(system: System, law: Any, horizon: float, words: str) -> Drawing:
-    """Draw escape times over the distance of the start, and the line of equation (1).
-
-    `horizon`: time of the flow; `words`: Parameters, for the subtitle.
-    """
+    """Draw escape times over the distance of the start, and the line of equation (1)."""
     found = escapes(system, law, horizon)
     if "rate" not in found:
         raise InvalidRequest(f"a start does not leave the classes before time {horizon:g}")

@@ -1,10 +1,10 @@
 r"""Induction heads: the 19 scalars, emergence of the head over N, and three scalars alone.
 
-On the closed space the scores and the answer are sums of inner products of tokens and positions.
-Each is 0 or 1; with the matrix M between its two vectors it is 0 or :math:`\pm 1`. The loss
-therefore depends on the 19 scalars and on N only, and costs :math:`O(N^3)` at any D: `scalar_model`
-is a model of the scalars, and a test compares it with the model file. Time is that of the flow of
-the scalars; entries move D times slower, since a scalar of D entries has D times the derivative.
+On the closed space, scores and answer are sums of inner products of tokens and positions. Each
+product is 0 or 1, or with the matrix M between its two vectors 0 or :math:`\pm 1`, so the loss
+depends on N and the 19 scalars only, and costs :math:`O(N^3)` at any D. `scalar_model` is a model
+of the scalars, and a test compares it with the model file. Time is that of the flow of the scalars;
+entries move D times slower, since a scalar of D entries has D times the derivative.
 """
 
 from __future__ import annotations
@@ -42,16 +42,13 @@ RECONSTRUCTED = "the model is reconstructed, so the paper is not contradicted"
 
 
 def scalar_model(N: int, alone: tuple[str, ...] = ()) -> System:
-    """Model of the scalars alone; its flow is that of all scalars or of some.
-
-    `N`: number of pairs; `alone`: trained scalars, the others are held at 0; all if empty.
-    """
+    """Model of the scalars for N pairs; scalars outside `alone`, unless empty, are held at 0."""
     length, pairs = 2 * N + 1, range(N)
     tokens = np.array([[*range(2 * N), 2 * pair] for pair in pairs])
     same = (tokens[:, :, None] == tokens[:, None, :]).astype(float)
     label = (tokens == 2 * np.arange(N)[:, None] + 1).astype(float)
     here, turned = np.eye(length), np.zeros((length, length))
-    for k in pairs:  # a label is at M p, its item at p
+    for k in pairs:  # a label is at position M p, its item at p
         turned[2 * k + 1, 2 * k], turned[2 * k, 2 * k + 1] = 1.0, -1.0
     names = [f"{array}{k + 1}" for array, size in SHAPES.items() for k in range(size)]
     trained = [name for name in names if name in alone or not alone]
@@ -66,7 +63,7 @@ def scalar_model(N: int, alone: tuple[str, ...] = ()) -> System:
         first = weights / xp.sum(weights, axis=-1, keepdims=True)
         of_query = np.zeros(label.shape)
         for letter, table in (("beta", same), ("b", here), ("c", turned)):
-            # Scores of the query with every token: z with z, z with o, o with z, o with o.
+            # Scores of the query with every token: products of token z and first-layer output o.
             products = np.broadcast_to(table, same.shape)
             z, o = products[:, -1], xp.einsum("ns,nst->nt", first[:, -1], products)
             masses = (z, xp.einsum("ns,nts->nt", z, first), o, xp.einsum("ns,nts->nt", o, first))
@@ -82,20 +79,14 @@ def scalar_model(N: int, alone: tuple[str, ...] = ()) -> System:
 
 @lru_cache(maxsize=16)
 def emergence(N: int, alone: tuple[str, ...] = ()) -> Trajectory:
-    """Flow of the scalars up to a time by which the head has emerged.
-
-    `alone`: as in `scalar_model`.
-    """
+    """Flow of all scalars, or of those in `alone`, until the head has emerged."""
     system = scalar_model(N, alone)
     problem = system.ReducedPopulation(system.Parameters(), coordinates="classes")
     return flow(problem, LONG[0] + LONG[1] * N**2)
 
 
 def fixed_space(N: int, shapes: Mapping[str, tuple[int, ...]]) -> int:
-    """Dimension of the space of states that the group of the law leaves fixed.
-
-    `shapes`: array -> its shape.
-    """
+    """Dimension of the space that the group of the law leaves fixed, for arrays of given shapes."""
     axes = {"W1": ("z", "z"), "W2": ("h", "h"), "W3": ("token", "out")}
     turns = []
     for tokens, planes in frames(N):
@@ -107,7 +98,7 @@ def fixed_space(N: int, shapes: Mapping[str, tuple[int, ...]]) -> int:
 
 
 def _signed(blocks: Sequence[FloatArray]) -> tuple[Any, FloatArray]:
-    """A block-diagonal signed permutation as (permutation, signs)."""
+    """Permutation and signs of a block-diagonal signed permutation."""
     columns = [np.abs(block).argmax(axis=0) for block in blocks]
     size = len(blocks[0])
     images = np.concatenate([size * k + column for k, column in enumerate(columns)])
@@ -155,7 +146,7 @@ def _own_size(case: Case) -> list[Trained]:
 
 
 def _emerges(case: Case, event: str) -> dict[str, Any]:
-    """Times of an event with all scalars trained and with three alone."""
+    """Times of an event with all scalars trained and with three scalars alone."""
     N = case.parameters.N
     times = [emergence(N, alone).events[event].time for alone in ((), THREE)]
     curves = {"all scalars": ([N], times[:1]), "three alone": ([N], times[1:])}
@@ -163,7 +154,7 @@ def _emerges(case: Case, event: str) -> dict[str, Any]:
 
 
 def _three_too(rows: list[Row], finding: Finding) -> Finding:
-    """Add the exponent with three scalars alone to the reason, without deciding by it."""
+    """Finding with the exponent of three scalars alone in its reason, which decides nothing."""
     three = growth(SIZES, [row["alone"] for row in rows], finding.bound)
     reason, missing = f"{finding.reason}; of three alone: {three}", finding.missing
     if finding.holds is False:
@@ -172,7 +163,7 @@ def _three_too(rows: list[Row], finding: Finding) -> Finding:
 
 
 def _emerging(source: str, quantity: str, exponent: float, event: str) -> Experiment:
-    """Claim on the growth of the time of an event with N, from the flow of the scalars."""
+    """Claim on the growth with N of the time of an event, from the flow of the scalars."""
     decorate = claim(
         source, quantity, "==", exponent, growth=Growth("N", exponent), words="time {value:.4g}",
         conclude=_three_too, picture=PAIRS, **SCALARS,
@@ -214,10 +205,7 @@ def three_matter(case: Case) -> dict[str, Any]:
 
 
 def times(system: System, request: FigureRequest) -> Drawing:
-    """Emergence times of the head over N: with all scalars, and with three alone.
-
-    Option: ``sizes``.
-    """
+    """Emergence times over N, with all scalars and with three alone; option ``sizes``."""
     request.make_parameters(system, ("N",))
     sizes = sorted(int(N) for N in request.options({"sizes": [*SIZES]})["sizes"])
     data: dict[str, Any] = {"N": np.array(sizes)}

@@ -2,8 +2,8 @@ r"""Linear attention in context: end of training, sigmoid, conserved quantity, p
 
 White inputs, one head, :math:`U = s I`, :math:`g = 1 + (1 + D) / N`: the flow obeys :math:`\dot s =
 u - u^2 s g`, :math:`\dot u = D (s - u s^2 g)`. On :math:`u^2 = D s^2`, from a start :math:`s_0 =
-w_0 / \sqrt D, u_0 = w_0`, :math:`\sigma = s u` obeys :math:`\dot\sigma = 2 \sqrt D \sigma (1 -
-g \sigma)` with the solution
+w_0 / \sqrt D, u_0 = w_0`, :math:`\sigma = s u` obeys :math:`\dot\sigma = 2 \sqrt D \sigma (1 - g
+\sigma)` with the solution
 
 .. math:: \sigma(t) = e^{2 \sqrt D t} / [g (e^{2 \sqrt D t} - 1) + \sqrt D / w_0^2] .
 
@@ -33,9 +33,9 @@ RTOL = 1e-11
 CLOSED = 1e-8
 KEPT = 1e-7
 NEAR = 1e-3
-"""Largest relative distance of a loss from a plateau that counts as on the plateau."""
+"""Largest distance of a loss from a plateau, relative to the plateau, that counts as on it."""
 SEPARATE = {"rank": 1, "heads": 4, "least": 0.1, "slope": 0.1, "w0": 1e-2}
-"""Law with four heads of rank one and eigenvalues .4, .3, .2, .1."""
+"""Law with four heads of rank one and eigenvalues .4, .3, .2, .1 of Lambda."""
 LONG = 60_000.0
 """Time by which the four heads have learned all eigenvectors."""
 
@@ -46,7 +46,7 @@ def eigenvalues(law: Any) -> FloatArray:
 
 
 def plateaus(law: Any) -> FloatArray:
-    """Loss 2 R with the m largest eigenvectors learned, m = 0 ... D, shape (D + 1,)."""
+    """Loss 2 R with the m largest eigenvectors of Lambda learned, m = 0, ..., D."""
     values = np.sort(eigenvalues(law))[::-1]
     learned = values / (1 + (1 + values.sum() / values) / law.N)
     return np.asarray(values.sum() - np.concatenate([[0.0], np.cumsum(learned)]))
@@ -88,7 +88,7 @@ def heads_enough(law: Any) -> None:
     picture=Picture(TIME, "distance from the least risk"),
 )  # fmt: skip
 def global_minimum(case: Case) -> dict[str, Any]:
-    """Risk at the end against the global minimum, at M* = Gamma^-1."""
+    """Risk at the end against the global minimum, which is at M* = Gamma^-1."""
     run, least = case.run, plateaus(case.parameters)[-1] / 2
     return {
         "value": abs(run["risk"][-1] / least - 1), "end": run["risk"][-1], "time": run.time[-1],
@@ -156,7 +156,7 @@ def _recorded(case: Case) -> tuple[Any, Any]:
     picture=Picture(TIME, "loss $2R$", scales=("log", "linear")),
 )  # fmt: skip
 def one_by_one(case: Case) -> dict[str, Any]:
-    """Distance of the loss from each plateau, while time grows by a tenth."""
+    """Smallest distance of the loss from each plateau that lasts while time grows by a tenth."""
     run, levels = case.run, plateaus(case.parameters)
     loss = 2 * run["risk"]
     distance = np.array([rest(run.time, np.abs(loss / level - 1)) for level in levels])
@@ -172,20 +172,14 @@ def one_by_one(case: Case) -> dict[str, Any]:
 
 
 def rest(time: FloatArray, distance: FloatArray) -> float:
-    """Least over the run of the largest distance while time grows by a tenth.
-
-    `time`, `distance`: records of the run, and the distance from a level at each.
-    """
+    """Smallest distance from a level that lasts while time grows by a tenth, given at records."""
     last = np.searchsorted(time, 1.1 * time)
     spans = [distance[k : j + 1].max() for k, j in enumerate(last) if j < len(time)]
     return float(min(spans))
 
 
 def drops(system: System, request: FigureRequest) -> Drawing:
-    """Loss over time, for several spectra and ranks of the heads, with the plateaus as lines.
-
-    Options: ``slopes`` of the eigenvalues (their sum is fixed), ``ranks``, ``time``.
-    """
+    """Loss over time, with plateaus; options ``slopes`` of the eigenvalues, ``ranks``, ``time``."""
     options = request.options({"slopes": [0.1, 0.0], "ranks": [1, 2, 4], "time": LONG}, slopes=0)
     defaults = {name: value for name, value in SEPARATE.items() if name != "rank"}
     base = request.make_parameters(system, ("rank",), **defaults)

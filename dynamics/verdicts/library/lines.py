@@ -23,8 +23,8 @@ def over_time(
 ) -> Drawing:
     """Draw curves with a legend; labels that differ only in final apostrophes share a colour.
 
-    `words`: Parameters, for the subtitle; `curves`: label -> times and values, at each record;
-    final apostrophes mark further runs of the same curve; `colours`: of the labels, in turn;
+    `words`: parameters, for the subtitle; `curves`: label -> times and values at the records, with
+    final apostrophes for further runs of the same curve; `colours`: colours of the labels, in turn;
     `**axes`: settings of the axes.
     """
     looks = dict(zip(dict.fromkeys(label.rstrip("'") for label in curves), cycle(colours)))

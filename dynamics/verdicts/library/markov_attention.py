@@ -1,8 +1,8 @@
 r"""A transformer on a binary Markov chain: two ends, separatrix, energy; a figure.
 
-The risk depends on :math:`z = e^2 (1 + 2 w |w|)` alone, so :math:`\dot e / \dot w = (1 + 2 w |w|)
-/ (2 |w| e)` and :math:`E = e^2 - w^2 - \mathrm{sgn}(w) \ln |w|` is conserved. At the saddle
-:math:`w = -1 / \sqrt 2, e = 0` it is :math:`-(\ln 2 + 1) / 2`, hence the separatrix :math:`e^2 =
+The risk depends on :math:`z = e^2 (1 + 2 w |w|)` alone, so :math:`\dot e / \dot w = (1 + 2 w |w|) /
+(2 |w| e)` and :math:`E = e^2 - w^2 - \mathrm{sgn}(w) \ln |w|` is conserved. At the saddle :math:`w
+= -1 / \sqrt 2, e = 0` the energy E is :math:`-(\ln 2 + 1) / 2`, hence the separatrix :math:`e^2 =
 w^2 + \mathrm{sgn}(w) \ln |w| - (\ln 2 + 1) / 2`.
 """
 
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
     from dynamics.system import System
 
 SADDLE = -1 / np.sqrt(2)
-"""Value of w at the saddle, where e = 0."""
+"""Value of w at the saddle of the risk, where e = 0."""
 LONG, SETTLED = 1e8, 1e3
-"""Times of flows, first: from near the separatrix; second: from far off it."""
+"""Times of flows: first from starts near the separatrix, second from starts far off it."""
 NEAR = 1e-6
 KEPT, RTOL = 1e-7, 1e-11
 WINDOW = ((-3.0, 3.0), (-3.0, 3.0))
 STARTS = 16
-"""Number of starts along each side of the window."""
+"""Number of starts along each side of the window of the figure."""
 BOTH: tuple[dict[str, float], ...] = ({}, {"p": 0.9, "q": 0.9}, {"p": 0.2, "q": 0.5})
 ARROWS = 16
-"""Number of arrows of the flow along each side of the window."""
+"""Number of arrows of the flow along each side of the window of the figure."""
 GOOD, BAD = style.GREEN, style.VERMILION
 
 
@@ -55,17 +55,17 @@ def levels(law: Any) -> tuple[float, float]:
 
 
 def energy(e: Any, w: Any) -> Any:
-    """Conserved quantity of the flow: e^2 - w^2 - sgn(w) log|w|."""
+    """Conserved energy of the flow, e^2 - w^2 - sgn(w) log|w|."""
     return e**2 - w**2 - np.sign(w) * np.log(np.abs(w))
 
 
 def separatrix(w: FloatArray) -> FloatArray:
-    """Positive e on the separatrix, for negative w."""
+    """Positive e on the separatrix, at negative w."""
     return np.sqrt(np.maximum(energy(0.0, SADDLE) - energy(0.0, w), 0.0))
 
 
 def is_good(w: FloatArray, e: FloatArray, law: Any) -> Any:
-    """Whether starts are on the side of the global minima."""
+    """Whether starts (w, e) are on the side of the separatrix with the global minima."""
     repels = w < SADDLE if law.p + law.q < 1 else w > SADDLE
     above = (w < 0) & (energy(np.abs(e), w) > energy(0.0, SADDLE))
     return ~repels | above
@@ -78,7 +78,7 @@ def dependent(law: Any) -> None:
 
 
 def _on(side: bool) -> Any:
-    """Screen that raises Undecided for a start on the other side of the separatrix."""
+    """Requirement that raises Undecided for a start on the other side of the separatrix."""
 
     def require(law: Any) -> None:
         dependent(law)
@@ -105,7 +105,7 @@ def _ends(system: System, law: Any, time: float = LONG) -> tuple[Any, Ends]:
     "{unigram:.6f}",
 )  # fmt: skip
 def two_ends(case: Case) -> dict[str, Any]:
-    """Risk at the end of each start of the window, against its side of the separatrix."""
+    """Risk at the end of the flow from each start of the window, by side of the separatrix."""
     law = case.parameters
     problem, ends = _ends(case.system, law)
     axes = [np.linspace(*side, STARTS) for side in WINDOW]
@@ -126,7 +126,7 @@ def two_ends(case: Case) -> dict[str, Any]:
     picture=Picture("w", "e of the boundary", scales=("linear", "linear")),
 )  # fmt: skip
 def boundary(case: Case) -> dict[str, Any]:
-    """Boundary between the two ends by bisection in e, at several w, against the formula."""
+    """Boundary in e between the two ends, by bisection at several w, against the formula."""
     law = case.parameters
     w = np.array([-2.5, -2.0, -1.5, -1.0] if law.p + law.q < 1 else [-0.5, -0.3, -0.2, -0.1])
     pairs = np.stack([np.stack([w, np.full(w.size, e)], axis=1) for e in (0.01, 4.0)], axis=1)
@@ -176,7 +176,7 @@ def kept(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, "risk", scales=("log", "linear")),
 )  # fmt: skip
 def global_minima(case: Case) -> dict[str, Any]:
-    """End of the flow from starts on the side of the separatrix that has the global minima."""
+    """End of the flow from starts on the side of the separatrix with the global minima."""
     law, run = case.parameters, case.run
     z = np.log((1 - law.p) * (1 - law.q) / (law.p * law.q))
     return {
@@ -194,7 +194,7 @@ def global_minima(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, "risk", scales=("log", "linear")),
 )  # fmt: skip
 def local_minima(case: Case) -> dict[str, Any]:
-    """End of the flow from starts on the side of the local minima."""
+    """End of the flow from starts on the side of the separatrix with the local minima."""
     law, run = case.parameters, case.run
     level = levels(law)[1]
     return {
@@ -205,10 +205,7 @@ def local_minima(case: Case) -> dict[str, Any]:
 
 
 def regions(system: System, request: FigureRequest) -> Drawing:
-    """Basins of the global and of the local minima, for p + q below and above 1.
-
-    Options: ``starts`` along each side, ``time``.
-    """
+    """Basins of global and local minima, p + q below and above 1; options ``starts``, ``time``."""
     options = request.options({"starts": 22, "time": LONG}, starts=4)
     base = request.make_parameters(system, ("e0", "w0"))
     both = [base, system.Parameters(p=1 - base.p, q=1 - base.q)]
@@ -228,7 +225,7 @@ def regions(system: System, request: FigureRequest) -> Drawing:
 
 
 def _region(axes: Axes, system: System, law: Any, options: Any) -> dict[str, Any]:
-    """Draw one window; return its data by name."""
+    """Draw one window of the basins; return its data by name."""
     problem, ends = _ends(system, law, float(options["time"]))
     places = tuple(problem.state_names.index(name) for name in ("w", "e"))
     found = basins(ends, WINDOW, (places[0], places[1]), options["starts"])

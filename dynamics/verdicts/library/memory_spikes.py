@@ -26,7 +26,7 @@ LARGE, SMALL, STEPS = 10.0, 1.0, 34
 MANY = 10_000
 LATE = 1e7
 NEAR = 1e-3
-"""Largest distance of a slope from 1 that counts as zero."""
+"""Distance of a slope from 1 up to which the slope counts as 1."""
 ROUNDING = 1e-13
 COLOURS = (style.GREEN, style.VERMILION, style.BLUE, style.PURPLE)
 
@@ -38,12 +38,12 @@ def interfering(law: Any) -> None:
 
 
 def rises(values: FloatArray) -> int:
-    """Number of steps that raise a quantity."""
+    """Number of steps that raise the values."""
     return int((np.diff(values) > ROUNDING).sum())
 
 
 def reversals(values: FloatArray) -> int:
-    """Number of steps at which the change of a quantity reverses its sign."""
+    """Number of steps at which the change of the values reverses its sign."""
     moves = np.diff(values)
     moves = np.sign(moves[np.abs(moves) > ROUNDING])
     return int((moves[1:] != moves[:-1]).sum())
@@ -81,7 +81,7 @@ def spikes(case: Case) -> dict[str, Any]:
     picture=Picture("steps", "risk"),
 )  # fmt: skip
 def faster(case: Case) -> dict[str, Any]:
-    """Risk after 10,000 steps at both learning rates; it falls as 1/((1 - alpha) eta steps)."""
+    """Risk after 10,000 steps at both learning rates, falling as 1/((1 - alpha) eta steps)."""
     runs = {eta: trained(case, eta, MANY) for eta in (LARGE, SMALL)}
     large, small = runs.values()
     return {
@@ -97,7 +97,7 @@ def faster(case: Case) -> dict[str, Any]:
     picture=Picture("steps", "margin of the rarer token", scales=("linear", "linear")),
 )  # fmt: skip
 def interference(case: Case) -> dict[str, Any]:
-    """Reversals of a margin with both causes, and with either one removed."""
+    """Sign reversals of a margin's change with both causes, and with either one removed."""
     name = "m_2" if case.parameters.p > 0.5 else "m_1"
     laws: dict[str, dict[str, Any]] = {
         "both": {}, "p = 1/2": {"p": 0.5}, "alpha = 0": {"alpha": 0.0},
@@ -132,10 +132,7 @@ def logarithmic(case: Case) -> dict[str, Any]:
 
 
 def spikes_figure(system: System, request: FigureRequest) -> Drawing:
-    """Paths of the two margins over contours of the risk, and the risk at each step.
-
-    Options: ``rates``, ``steps``.
-    """
+    """Paths of two margins over risk contours, and risk by step; options ``rates``, ``steps``."""
     options, law = (
         request.options({"rates": [LARGE, SMALL], "steps": STEPS}),
         request.make_parameters(system),

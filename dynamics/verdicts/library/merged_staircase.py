@@ -22,15 +22,15 @@ from dynamics.verdicts.wording import listed
 
 LONG = 3000.0
 LEARNED = 0.01
-"""Risk below which a target is learned."""
+"""Risk below which a target counts as learned."""
 APART = 2.0
-"""Least ratio of two times for which one counts as later."""
+"""Smallest ratio of two times for which one counts as later."""
 SAME = 1e-10
-"""Relative difference of two risks that counts as rounding."""
+"""Relative difference of two risks up to which they count as equal."""
 BOUNDS = {"leap": 0.5, "parity": 0.5}
-"""Target -> risk of a network blind to x_2 and x_3: half the squared coefficients it cannot fit."""
+"""Target -> risk of a network blind to x_2 and x_3, half the squared coefficients on them."""
 OFFSETS = (1e-15, 1e-9, 1e-3)
-"""Distances from w = 0 of the starts from which a leap is trained."""
+"""Distances from w = 0 of the starts from which training leaps."""
 RISK = Picture(TIME, "risk")
 
 
@@ -96,7 +96,7 @@ def not_learned(case: Case) -> dict[str, Any]:
 
 @lru_cache(maxsize=8)
 def _off_zero(reduced: Any, full: Any, law: Any, off: float, end: float) -> tuple[Any, Any]:
-    """Times and risks of full training from weights displaced from 0."""
+    """Times and risks of full training from weights at distance `off` from 0, up to time `end`."""
     run, whole = reduced_flow(reduced, law, end)[1], full(law)
     found = departure(whole, run, off_start(whole, off=off), inf)
     return found.time, whole.observables_along(found.states)["risk"]
@@ -121,7 +121,7 @@ def _halved(case: Case) -> list[float]:
     picture=Picture(TIME, "Fourier coefficient", scales=("log", "linear")),
 )  # fmt: skip
 def one_by_one(case: Case) -> dict[str, Any]:
-    """Times at which the coefficient of each monomial of the staircase reaches half of its end."""
+    """Times at which the coefficient of each staircase monomial reaches half its final value."""
     run, names = case.run, ("1", "12", "123")
     times = [run.events[f"T_{name}"].time for name in names]
     ratio = min(times[1] / times[0], times[2] / times[1])
@@ -135,10 +135,7 @@ escapes = escape.claimed(LONG, laws=({"target": "leap"},), require=leap)
 
 
 def losses(system: System, request: FigureRequest) -> Drawing:
-    """Risk of targets with and without the merged-staircase property.
-
-    Option: ``time``.
-    """
+    """Risk of targets with and without the merged-staircase property; option ``time``."""
     base = request.make_parameters(system, ("target",))
     end = float(request.options({"time": LONG})["time"])
     kinds: Any = system.ReducedPopulation, system.FullPopulation
@@ -149,7 +146,7 @@ def losses(system: System, request: FigureRequest) -> Drawing:
     runs = {name: reduced_flow(kinds[0], replace(base, target=name), end)[1] for name in words}
     curves = {words[name]: (run.time, run["risk"]) for name, run in runs.items()}
     off = _off_zero(*kinds, replace(base, target="leap"), OFFSETS[1], end)
-    apart = off[0] > 20.0  # earlier, both curves coincide
+    apart = off[0] > 20.0  # before this time both curves coincide
     label = rf"{words['leap']}, from weights off by $10^{{-9}}$"
     curves[label] = off[0][apart], off[1][apart]
     caption = (

@@ -19,7 +19,7 @@ run_long = flow_to(LONG)
 
 
 def tokens(law: Any) -> int:
-    """Number of tokens, including the two arrows."""
+    """Number of tokens of the model, including the two arrows."""
     return int(2 + 2 * (law.both + 2 * law.one))
 
 
@@ -45,7 +45,7 @@ def trained(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, "held-out probability, times the number of tokens"),
 )  # fmt: skip
 def reversal(case: Case) -> dict[str, Any]:
-    """Held-out probability: reversals of facts that are trained in one direction."""
+    """Probability of the right token of held-out reversals, whose facts have one direction."""
     run, count = case.run, tokens(case.parameters)
     risk, known = run["held_out_risk"], run["held_out_known"] * count
     return {
@@ -74,10 +74,7 @@ def asymmetry(case: Case) -> dict[str, Any]:
 
 
 def directions(system: System, request: FigureRequest) -> Drawing:
-    """Risk of trained sentences and of the held-out directions along the flow.
-
-    Option: ``time``.
-    """
+    """Risk of trained sentences and of held-out directions along the flow; option ``time``."""
     end, law = float(request.options({"time": LONG})["time"]), request.make_parameters(system)
     run = reduced_flow(system.ReducedPopulation, law, end)[1]
     curves = {

@@ -1,4 +1,4 @@
-"""Attention that scans for distinct tokens, their order, and its slowing down; a figure."""
+"""Attention that scans for distinct tokens: their order, and its slowing down; a figure."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ TILTED = {"common": 4, "distinct": 4, "ratio": 0.5}
 """Law with distinct tokens of four frequencies."""
 ROUNDING = 1e-9
 WINNER = 0.99
-"""Share of the attention on distinct tokens from which one token has nearly all."""
+"""Share of the attention on distinct tokens from which one token counts as having all."""
 FIXED = 0.01
-"""Largest change of attention per factor of ten in time that counts as almost fixed."""
+"""Change of attention over a factor of ten in time up to which it counts as fixed."""
 run_long = flow_to(LONG)
 
 
@@ -32,7 +32,7 @@ def tilted(law: Any) -> None:
 
 
 def logits(case: Case) -> FloatArray:
-    """Logits of the distinct tokens for the first next token, shape (records, distinct)."""
+    """Attention logits of the distinct tokens of the first next token, (records, distinct)."""
     law, entries = case.parameters, case.problem.lift(case.run.states)
     return np.asarray(entries[:, law.common : law.common + law.distinct])
 
@@ -79,7 +79,7 @@ def in_order(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, "attention on the most frequent distinct token"),
 )  # fmt: skip
 def snaps(case: Case) -> dict[str, Any]:
-    """Attention on the most frequent distinct token, and its change per factor of ten in time."""
+    """Attention on the most frequent distinct token, and its change for a factor 10 in time."""
     time, first = case.run.time, case.run["attention_d"]
     after = np.interp(np.log(10 * time[1:]), np.log(time[1:]), first[1:])
     change = np.abs(after - first[1:])[time[1:] <= time[-1] / 10]
@@ -90,10 +90,7 @@ def snaps(case: Case) -> dict[str, Any]:
 
 
 def attention(system: System, request: FigureRequest) -> Drawing:
-    """Attention on the common tokens and on the most frequent distinct one along the flow.
-
-    Option: ``time``.
-    """
+    """Attention on common tokens and on the most frequent distinct one; option ``time``."""
     end = float(request.options({"time": LONG})["time"])
     law = request.make_parameters(system, (), **TILTED)
     run = reduced_flow(system.ReducedPopulation, law, end)[1]

@@ -14,7 +14,7 @@ from dynamics.verdicts.library.lines import over_time
 
 LONG = 1e5
 RECOVERED = 0.01
-"""Risk relative to the start below which location and label direction are recovered."""
+"""Ratio of the risk to its start value below which both directions count as recovered."""
 
 
 @claim(
@@ -46,10 +46,7 @@ def label_first(case: Case) -> dict[str, Any]:
 
 
 def overlaps(system: System, request: FigureRequest) -> Drawing:
-    """The two overlaps and the attention on the informative token along the flow.
-
-    Option: ``time``.
-    """
+    """Both overlaps, and attention on the informative token along the flow; option ``time``."""
     end, law = float(request.options({"time": 3000.0})["time"]), request.make_parameters(system)
     run = reduced_flow(system.ReducedPopulation, law, end)[1]
     labels = {

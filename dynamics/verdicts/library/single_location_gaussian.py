@@ -1,4 +1,4 @@
-"""Single-location regression with Gaussian tokens, by draws: recovery; a figure."""
+"""Single-location regression with drawn Gaussian tokens: recovery, and a figure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dynamics.verdicts.wording import counted
 LONG = 1e4
 SAMPLES = 2000
 FOUND = 0.9
-"""Mean attention on the informative token from which it is recovered."""
+"""Mean attention on the informative token from which the token counts as recovered."""
 
 
 def _drawn(case: Case) -> tuple[Any, Any]:
@@ -30,7 +30,7 @@ def _drawn(case: Case) -> tuple[Any, Any]:
 
 
 def _mean(rows: list[dict[str, Any]], finding: Finding) -> Finding:
-    """Add means over seeds and their standard errors to the reason."""
+    """Finding with the means over seeds and their standard errors in its reason."""
     parts = []
     for name, word in (("value", "attention"), ("nu", "nu"), ("kappa", "kappa")):
         ends = [row[name] for row in rows]
@@ -46,7 +46,7 @@ def _mean(rows: list[dict[str, Any]], finding: Finding) -> Finding:
     picture=Picture(TIME, "attention on the token", scales=("log", "linear")),
 )  # fmt: skip
 def recovers(case: Case) -> dict[str, Any]:
-    """Attention on the token at the end, from zero overlaps, on the draws of each seed."""
+    """Attention on the informative token at the end, from zero overlaps, for each seed's draws."""
     run = case.run
     return {
         "value": run["found"][-1], "nu": run["nu"][-1], "kappa": run["kappa"][-1], "open": "time",
@@ -55,10 +55,7 @@ def recovers(case: Case) -> dict[str, Any]:
 
 
 def overlaps(system: System, request: FigureRequest) -> Drawing:
-    """The two overlaps and the attention on the token along the flow, one line per seed.
-
-    Options: ``seeds``, ``time``.
-    """
+    """Overlaps and attention on the informative token by seed; options ``seeds``, ``time``."""
     options, law = request.options({"seeds": 3, "time": LONG}), request.make_parameters(system)
     labels = {
         r"$\kappa$, key on $k^*$": "kappa", r"$\nu$, value on $v^*$": "nu",

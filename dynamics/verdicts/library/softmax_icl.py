@@ -17,21 +17,18 @@ from dynamics.verdicts.library.lines import COLOURS, over_time
 
 ROUNDING = 1e-12
 ATTENDED = 0.99
-"""Share of the largest possible attention from which attention counts as concentrated."""
+"""Ratio of attention to its maximum from which attention counts as concentrated."""
 LONG = 1e5
 DOMINANT = {"p1": 0.8, "N": 12}
 
 
 def present(share: float, law: Any) -> float:
-    """Chance that a feature is among the tokens: the largest mean attention on it.
-
-    `share`: probability of the feature.
-    """
+    """Probability that a feature is among a prompt's tokens: the largest mean attention on it."""
     return float(1 - (1 - share) ** law.N)
 
 
 def ratio(first: Event, second: Event) -> float:
-    """Time of the second event over the first; NaN if one is missing or both are at time 0."""
+    """Time of the second event over the first, or NaN if one is missing or both are at time 0."""
     if first.time == 0.0:
         return float("nan") if second.time == 0.0 else float("inf")
     return second.time / first.time
@@ -73,7 +70,7 @@ def conserved(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, "missing attention, relative"),
 )  # fmt: skip
 def concentrates(case: Case) -> dict[str, Any]:
-    """Attention on the query's own feature over its maximum; prompts may lack the feature."""
+    """Attention on the query's own feature over its maximum, as a prompt may lack the feature."""
     run, law = case.run, case.parameters
     share = run["attention_1"] / present(law.p1, law)
     slope = np.polyfit(np.log(run.time[-40:]), np.log(1 - share[-40:]), 1)[0]
@@ -90,7 +87,7 @@ def concentrates(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, "missing attention, relative"),
 )  # fmt: skip
 def dominant_first(case: Case) -> dict[str, Any]:
-    """Times of the dominant and the rare features by the flow; see the figure ``order``."""
+    """Times of the dominant and the rare features along the flow; see the figure ``order``."""
     run, law = case.run, case.parameters
     first, second = run.events["T_1"], run.events["T_2"]
     gaps = (run["A1"] - run["B12"], run["A2"] - run["B21"])
@@ -111,10 +108,7 @@ def dominant_first(case: Case) -> dict[str, Any]:
 
 
 def features(system: System, request: FigureRequest) -> Drawing:
-    """Mean attention on the query's own feature, for a dominant and a rare one.
-
-    Option: ``time``.
-    """
+    """Mean attention on the query's own feature, dominant or rare; option ``time``."""
     end = float(request.options({"time": 1e4})["time"])
     law = request.make_parameters(system, (), **DOMINANT)
     run = reduced_flow(system.ReducedPopulation, law, end)[1]
@@ -137,9 +131,9 @@ def features(system: System, request: FigureRequest) -> Drawing:
 
 
 def order(system: System, request: FigureRequest) -> Drawing:
-    """Ratio T_2 / T_1 over the share of feature 1 and the number of tokens.
+    """Ratio T_2 / T_1 of the times of rare and dominant features over the law.
 
-    Options: ``shares``, ``lengths``, ``time``.
+    Options: ``shares`` of feature 1, ``lengths`` (numbers of tokens), ``time``.
     """
     quick = {"shares": [0.1, 0.2, 1 / 3, 0.45, 0.6, 0.75, 0.9], "lengths": [4, 6, 8, 12, 16]}
     options = request.options(quick | {"time": LONG})

@@ -16,9 +16,9 @@ from dynamics.verdicts.figure import Drawing, FigureRequest, title
 from dynamics.verdicts.library.lines import over_time
 
 LARGE = 51
-"""Dimension with 2^51 inputs; no initial bias meets a kink there."""
+"""Dimension with 2^51 inputs, at which no initial bias meets a kink of the activation."""
 LEARNED = 0.01
-"""Risk relative to the start below which a parity is learned."""
+"""Ratio of the risk to its start value below which a parity counts as learned."""
 DIMENSIONS = (8, 12, 21, 51, 101)
 
 
@@ -38,10 +38,7 @@ def learned(case: Case) -> dict[str, Any]:
 
 
 def losses(system: System, request: FigureRequest) -> Drawing:
-    """Risk along training at several dimensions.
-
-    Options: ``dimensions``, ``steps``.
-    """
+    """Risk along training at several dimensions; options ``dimensions``, ``steps``."""
     eta, options = system.model.eta, {"dimensions": DIMENSIONS, "steps": system.model.steps}
     options, base = request.options(options), request.make_parameters(system, ("D",))
     dimensions, curves = [int(D) for D in options["dimensions"]], {}

@@ -20,31 +20,28 @@ if TYPE_CHECKING:
 
 STEPS = 3000
 LATER = 10.0
-"""Least ratio of the time of the bigram solution to that of the unigram level."""
+"""Smallest ratio of the time of the bigram solution to the time of the unigram level."""
 NEAR, RESTING = 0.05, 0.1
-"""Distance of the risk from the unigram level over its fall: to reach the level, and to stay."""
+"""Distance of the risk from the unigram level over its start value: to reach it, to stay at it."""
 WITHOUT_UNIGRAMS = {"chains": "balanced"}
 
 
 def unigram_level(problem: Problem, L: int) -> float:
     """Least risk with equal attention in the first layer, by training the second layer alone.
 
-    `L`: length of the context; the learning rate falls as L^-2, because curvatures grow as L^2.
+    The learning rate falls as L^-2 in the context length L, because curvatures grow as L^2.
     """
     return float(descend(problem, min(1.0, 45 / L**2), 400, stages=[("W", 400)])["risk"][-1])
 
 
 def bayes_risk(system: System, law: Any) -> float:
-    """Mean entropy of the next symbol given the previous ones, in nats."""
+    """Bayes risk in nats: mean entropy of the next symbol given the previous ones."""
     p = np.array([weight for weight, _ in system.model.law(L=law.L, chains=law.chains)])
     return float((-p @ np.log(p) - np.log(2)) / law.L)
 
 
 def phases(case: Case) -> dict[str, Any]:
-    """Times of the unigram level and of the bigram solution, and the risk between them.
-
-    `case`: with a run that starts at the uniform prediction.
-    """
+    """Times of the unigram level and of the bigram solution, and the risk between them."""
     run, risk = case.run, case.run["risk"]
     level = unigram_level(case.problem, case.parameters.L)
     fall, bigram = risk[0] - level, run.events["T_previous"].time
@@ -84,7 +81,7 @@ def three_phases(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, "part of the end"),
 )  # fmt: skip
 def second_first(case: Case) -> dict[str, Any]:
-    """Steps of half contrast of W, and of attention 1/2 to the previous symbol."""
+    """Steps at which W reaches half its contrast, and attention to the previous symbol 1/2."""
     run, contrast = case.run, case.run["contrast"]
     first = run.events["T_previous"].step
     second = int(np.argmax(contrast >= contrast[-1] / 2))
@@ -104,7 +101,7 @@ def second_first(case: Case) -> dict[str, Any]:
     words="at step {step}, and at {without} without unigrams",
 )  # fmt: skip
 def delayed(case: Case) -> dict[str, Any]:
-    """Time of the bigram solution, over that with chains of equally frequent symbols."""
+    """Time of the bigram solution, over its time with chains of equally frequent symbols."""
     other = replace(case, parameters=replace(case.parameters, **WITHOUT_UNIGRAMS))
     step, without = (run.events["T_previous"].step for run in (case.run, EVERY_STEP(other)[1]))
     return {"value": step / without, "step": step, "without": without, "open": "time"}
@@ -118,10 +115,7 @@ def draw_run(axes: Any, run: Trajectory, label: str, colour: str, style: str = "
 
 
 def losses(system: System, request: FigureRequest) -> Drawing:
-    """Risk with its levels, and both layers; with and without unigrams.
-
-    Options: ``steps``.
-    """
+    """Risk with its levels, and both layers, with and without unigrams; option ``steps``."""
     steps = int(request.options({"steps": STEPS})["steps"])
     law = request.make_parameters(system, ("chains",))
     data: dict[str, Any] = {}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 LONG = 1000.0
 DRAWS = 6000
-"""Number of draws of a seed times the length of a context."""
+"""Number of drawn sequences of a seed times the length of their context."""
 
 
 def _drawn(case: Case) -> tuple[Any, Any]:
@@ -32,7 +32,7 @@ def _drawn(case: Case) -> tuple[Any, Any]:
 
 
 def _mean(rows: list[dict[str, Any]], finding: Finding) -> Finding:
-    """Add the mean time of the bigram solution and its standard error, by length, to the reason."""
+    """Finding with the mean time of the bigram solution and its standard error, by length."""
     parts = []
     for L in dict.fromkeys(row["L"] for row in rows):
         times = [row["bigram"] for row in rows if row["L"] == L]
@@ -57,10 +57,7 @@ def three_phases(case: Case) -> dict[str, Any]:
 
 
 def lengths(system: System, request: FigureRequest) -> Drawing:
-    """Risk and attention to the previous symbol, for contexts of several lengths.
-
-    Options: ``lengths``, ``seeds``, ``time``.
-    """
+    """Risk and attention to the previous symbol; options ``lengths``, ``seeds``, ``time``."""
     quick = {"lengths": [8, 16, 30], "seeds": 2, "time": LONG}
     options = request.options(quick, {"lengths": [8, 30, 100]})
     law = request.make_parameters(system, ("L",))

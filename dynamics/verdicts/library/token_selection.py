@@ -22,20 +22,19 @@ if TYPE_CHECKING:
 
 STEPS = 4000
 RATE, EPS = 0.1, 1e-12
-"""Learning rate and epsilon of normalized descent, as in the published code."""
+"""Learning rate, and epsilon added to the norm, of normalized descent in the published code."""
 NEAR = 0.99
 """Cosine with the max-margin direction, and attention, from which they count as reached."""
 FASTER = 10.0
 STRAIGHT = 0.01
-"""Largest distance of the norm from a line in log(time), relative to the norm."""
+"""Largest distance of the norm from a line in log(time), divided by the norm."""
 
 
 def max_margin(law: Any) -> FloatArray:
-    """Shortest query p with p.(x_1 - x_t) >= 1 for every other token t, shape (2,).
+    """Shortest query p (2,) with p.(x_1 - x_t) >= 1 for every other token t.
 
-    By non-negative least squares (Lawson and Hanson 1974, chapter 23: least distance programming).
-
-    Raises Undecided if no query separates the optimal tokens.
+    The query is found by non-negative least squares (Lawson and Hanson 1974, chapter 23: least
+    distance programming). Raises Undecided if no query separates the optimal tokens.
     """
     X = tokens(law.inputs, law.spread, law.draw)
     rows = (X[:, :1] - X[:, 1:]).reshape(-1, 2)
@@ -48,14 +47,14 @@ def max_margin(law: Any) -> FloatArray:
 
 
 def separable(law: Any) -> None:
-    """Raise Undecided if the first token has no largest score, or no query separates the tokens."""
+    """Raise Undecided unless the first token has the largest score and a query separates it."""
     if law.other >= 1:
         raise Undecided("the score of the first token must be the largest", "law")
     max_margin(law)
 
 
 def normalized(case: Case) -> tuple[Any, Any]:
-    """Normalized descent from 0, for each case."""
+    """Normalized descent of a case, from 0."""
     problem = case.system.ReducedPopulation(case.parameters)
     chosen = rule("normalized", eps=EPS)
     return problem, descend(problem, RATE, STEPS, rule=chosen, record=10)
@@ -129,10 +128,7 @@ def grows(case: Case) -> dict[str, Any]:
 
 
 def directions(system: System, request: FigureRequest) -> Drawing:
-    """Tokens with directions of the query, its norm, and its angle to the max-margin direction.
-
-    Options: ``steps``.
-    """
+    """Tokens and directions of the query, its norm, angle to max-margin; option ``steps``."""
     steps, law = int(request.options({"steps": STEPS})["steps"]), request.make_parameters(system)
     best, problem = max_margin(law), system.ReducedPopulation(law)
     X, record = tokens(law.inputs, law.spread, law.draw), np.geomspace(1, steps, 300).astype(int)

@@ -22,13 +22,13 @@ LONG = 2e4
 
 
 def tells_apart(law: Any) -> None:
-    """Raise Undecided for documents with all topics."""
+    """Raise Undecided if every document has all topics."""
     if law.chosen >= law.T:
         raise Undecided("every document has all topics, so topics cannot be told apart", "law")
 
 
 def _records(case: Case) -> int:
-    """Number of records of the run while the classes are stable."""
+    """Number of records of the run before full training leaves the classes."""
     found = stability_of(case.system, case.parameters, LONG)
     until = found.until if found and found.limited else LONG
     return int(np.searchsorted(case.run.time, until, side="right"))
@@ -36,7 +36,7 @@ def _records(case: Case) -> int:
 
 @lru_cache(maxsize=4)
 def _off(reduced: Any, full: Any, law: Any) -> dict[str, Any]:
-    """Values and logits between words, and risk, of full training from off the classes."""
+    """Values and logits between words, and risk, of full training that left the classes."""
     run, whole, n = reduced_flow(reduced, law, LONG)[1], full(law), law.T * law.v
     end = departure(whole, run, off_start(whole), inf).states[-1]
     values, logits = (whole.layout.part(end, name)[:n, :n] for name in "VA")
@@ -44,7 +44,7 @@ def _off(reduced: Any, full: Any, law: Any) -> dict[str, Any]:
 
 
 def _afterwards(case: Case, name: str) -> dict[str, Any]:
-    """Blocks after full training has left the classes, as numbers and text."""
+    """Numbers and text on the blocks after full training has left the classes."""
     law, found = case.parameters, stability_of(case.system, case.parameters, LONG)
     if found is None or not found.limited:
         return {"after": ""}
@@ -110,10 +110,7 @@ escapes = escape.claimed(LONG, require=tells_apart)
 
 
 def blocks(system: System, request: FigureRequest) -> Drawing:
-    """Matrices of values and of attention logits after training.
-
-    Option: ``time``.
-    """
+    """Matrices of values and of attention logits after training; option ``time``."""
     end = float(request.options({"time": LONG})["time"])
     law = request.make_parameters(system)
     problem, run = reduced_flow(system.ReducedPopulation, law, end)

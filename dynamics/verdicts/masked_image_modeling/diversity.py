@@ -1,12 +1,11 @@
 """Section 6: diversity of attention along training, on an image of a cluster and on digits.
 
 The figure ``diversity`` and the claim of Section 6 use attention maps of the reduced problem, on an
-image whose latents all equal the mean latent of the law.
-
-The figure ``digits`` replaces the paper's ImageNet networks by a small transformer with one layer
-and with two, trained to reconstruct masked patches (`dynamics.images.reconstruction`) or, from the
-same start, to classify. Diversity (`dynamics.attention_maps`) and total variation are means over
-heads and test images, in the last layer; both are above zero at the start.
+image whose latents all equal the mean latent of the law. The figure ``digits`` replaces the paper's
+ImageNet networks by small transformers with one or two layers, trained to reconstruct masked
+patches (`dynamics.images.reconstruction`) or, from the same start, to classify. Diversity
+(`dynamics.attention_maps`) and total variation are means over heads and test images, in the last
+layer.
 """
 
 from __future__ import annotations
@@ -49,10 +48,10 @@ from theory.papers.masked_image_modeling.model import latent_moment
 SIZES = {"P": 1024, "C_global": 512, "C_local": 8}
 ETA = 1.0
 UNITS = 47.0
-"""Horizon of a run, in units of K P / C_s."""
+"""Horizon of a run, as a multiple of the time unit K P / C_s."""
 KEYS, FEW = 10, 12
 LEAST_MAPS = 3
-"""Least number of measured maps: at the start, after one step, and at the end."""
+"""Smallest number of measured maps: at the start, after one step, and at the end."""
 SAME = 0.9
 """Ratio of two values of the diversity or variation above which they count as equal."""
 KEYED = ((BLUE, "o-"), (GREEN, "s--"), (VERMILION, "^-."))
@@ -81,9 +80,9 @@ def measured_maps(
 ) -> dict[str, FloatArray]:
     """Diversity and total variation of attention maps at the start, after one step, and later.
 
-    `run`: of the reduced problem; `keys`: numbers of keys per query, one diversity each; `count`:
-    number of maps, evenly spaced in log time. Returns dict: ``time`` and ``total_variation``, shape
-    (maps,), and ``diversity`` (in patches), shape (keys, maps).
+    `run`: run of the reduced problem; `keys`: numbers of keys for each query, one diversity each;
+    `count`: number of maps, evenly spaced in log time. ``time`` and ``total_variation`` have shape
+    (maps,), ``diversity``, in patches, (keys, maps).
     """
     times, law = np.geomspace(run.time[1], run.time[-1], count - 1), rows.parameters
     records = np.unique([0, *np.abs(run.time[None, :] - times[:, None]).argmin(axis=1)])
@@ -118,12 +117,12 @@ def section_6(case: Case) -> Row:
     row |= {"local": variation[-1], "value": metric[1] / metric[-1] if metric[-1] > 0 else np.nan}
     shares = {f"diversity, top {k}": metric, "total variation": variation}
     row |= {"curves": {name: (time[1:], part[1:] / part[-1]) for name, part in shares.items()}}
-    # Undecided if the total variation does not tell the two maps apart either.
+    # The claim is undecided if the total variation does not tell the two maps apart either.
     return row | ({} if variation[1] < SAME * variation[-1] else {"holds": None})
 
 
 def diversity_figure(system: System, request: FigureRequest) -> Drawing:
-    """Attention diversity and total variation along a run. Options: ``eta``, ``maps``, ``keys``."""
+    """Attention diversity and total variation along a run; options ``eta``, ``maps``, ``keys``."""
     law = one_cluster(system, request, SIZES)
     quick: dict[str, Any] = {"eta": ETA / grid.speed(law), "maps": 48, "keys": (10, 8)}
     options = request.options(quick, {"maps": 120}, maps=LEAST_MAPS)
@@ -154,7 +153,7 @@ def _panels(data: Mapping[str, Any], run: Trajectory, held: str) -> Any:
             axes[0].plot(time, values, look, color=colour, label=f"top {keys} keys", **style)
         axes[1].plot(time, data["variation"], "o-", color=BLUE, **style)
         axes[0].legend(loc="lower right")
-        # Linear up to the second recorded time, so that the axis includes the start.
+        # The axis is linear up to the second recorded time, so that it includes the start.
         axes[1].set_xscale("symlog", linthresh=float(time[1]), linscale=0.4)
         axes[1].set_xlim(-0.1 * time[1], time[-1] * 1.2)
         axes[1].set_xlabel(r"time $\tau = \eta \times$ steps (linear up to the first step)")
@@ -175,9 +174,9 @@ def _panels(data: Mapping[str, Any], run: Trajectory, held: str) -> Any:
 class Plan:
     """Settings of the networks to train.
 
-    `data`: as in `datasets.load`; `patch`, `keys`, `shown`: side of a patch in pixels; keys per
-    query in the metric; number of test images; `spread`: standard deviation of the positions at the
-    start; with 0.02, patches stay alike for a thousand steps.
+    `data`: name as in `datasets.load`; `patch`: side of a patch in pixels; `keys`: keys of a query
+    in the metric; `shown`: number of test images; `spread`: standard deviation of the positions at
+    the start (with 0.02, patches stay alike for a thousand steps).
     """
 
     data: str = "digits"
@@ -198,7 +197,7 @@ class Plan:
 class Measures(NamedTuple):
     """Attention diversity and total variation of all networks.
 
-    `values`: (masked or supervised, layers) -> float array, shape (seeds, records, 2).
+    `values`: (masked or supervised, layers) -> both measures, shape (seeds, records, 2).
     """
 
     plan: Plan
@@ -223,10 +222,7 @@ class Measures(NamedTuple):
 
 
 def measure(plan: Plan, folder: Path | None = None) -> Measures:
-    """Train all networks and measure their attention at every record.
-
-    `folder`: of the checkpoints of the runs.
-    """
+    """Train all networks and measure their attention at every record; checkpoints in `folder`."""
     images = datasets.load(plan.data)
     patches = Transformer(patch=plan.patch).grid(images.side) ** 2
     if plan.keys > patches:
@@ -296,7 +292,7 @@ def _draw(measures: Measures) -> Any:
     images="digits, fashion, or a folder of MNIST, CIFAR or SVHN (default digits)",
 )
 def digits_figure(system: System, request: FigureRequest) -> Drawing:
-    """Attention diversity along masked and supervised training. Options: fields of `Plan`."""
+    """Attention diversity along masked and supervised training; options are fields of `Plan`."""
     quick = asdict(Plan()) | {"seeds": len(Plan().seeds)}
     quick["images"] = quick.pop("data")
     options, folder = shared.request_on_images(system, request, "digits", quick, {"steps": 10_000})

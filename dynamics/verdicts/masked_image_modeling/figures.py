@@ -49,14 +49,14 @@ PANELS = (
 CORE, MOST_LOCAL = (0.5, 0.98), 0.5
 """Ranges of the exponents in the paper: kappa_c from 1/2, kappa_s up to 1/2."""
 LEAST_PATCHES = 64
-"""Least number of patches for the plane; smaller P have too few sizes of areas."""
+"""Smallest number of patches for the figure ``gap``; smaller P have too few sizes of areas."""
 HALO: list[Any] = [withStroke(linewidth=3.0, foreground="white")]
 ALONE = 0.05
-"""Width of a cell without neighbours, in kappa_c or kappa_s."""
+"""Width of a cell without neighbours in the figure ``gap``, in kappa_c or kappa_s."""
 LARGE = 1e12
-"""Ratio of rates at which its limit counts as reached."""
+"""Ratio rho(0) of rates at which the predicted time of the switch has reached its limit."""
 LEAST_SIZE = 16
-"""Least number of patches for the figure ``scaling``; below, sizes of areas coincide."""
+"""Smallest number of patches for the figure ``scaling``; below, sizes of areas coincide."""
 EVENTS = {
     "E1": r"$E_1$, end of stage 1", "E2": r"$E_2$, switch", "E4": r"$E_4$, end of rapid growth",
 }  # fmt: skip
@@ -78,7 +78,7 @@ def _only_one_cluster(law: Any) -> Any:
 
 
 def phases_figure(system: System, request: FigureRequest) -> Drawing:
-    """Run of one cluster, with its phases. Options: ``eta``, ``steps``."""
+    """Run of one cluster, with its phases; options ``eta``, ``steps``."""
     options = request.options({"eta": 1.0, "steps": 20_000})
     law = _only_one_cluster(one_cluster(system, request, grid.POSITIVE))
     left = law.P - law.C_global
@@ -119,17 +119,17 @@ def phases_figure(system: System, request: FigureRequest) -> Drawing:
 def plane(system: System, law: Any, local: int, core: int) -> dict[str, Any]:
     """Ratio of both rates at the start over the plane, at the patches and masks of a law.
 
-    `law`: of one cluster; `local`, `core`: numbers of sizes per axis, evenly spaced in their
-    logarithm; equal sizes are merged. Returns dict: ``rows``: per local size, kappa_s, the kappa_c,
-    and |alpha_0| / alpha_m. ``boundary``, shape (points, 2): interpolated (kappa_c, kappa_s) with
-    ratio 1. ``trained``, shape (runs, 4): (kappa_c, kappa_s) on both sides of the boundary, whether
-    the run had two phases, and whether the ratio at the start is above 1.
+    `law`: one cluster; `local`, `core`: numbers of sizes along each axis, evenly spaced in their
+    logarithm, equal sizes merged. ``rows`` lists for each local size kappa_s, the kappa_c, and
+    |alpha_0| / alpha_m; ``boundary``, shape (points, 2), interpolated (kappa_c, kappa_s) with ratio
+    1; ``trained``, shape (runs, 4), (kappa_c, kappa_s) on both sides of the boundary, whether the
+    run had two phases, and whether the ratio at the start is above 1.
     """
     make: Any = system.ReducedPopulation
     sizes = np.unique(np.geomspace(2, law.P**MOST_LOCAL, local).round().astype(int))
     rows, boundary, sides = [], [], []
     for size in sizes.tolist():
-        # Local areas of equal size, with a growing global area.
+        # Local areas have equal size, while the global area grows.
         left = law.P - (law.P ** np.linspace(*CORE, core)).round().astype(int)
         wholes = np.unique(law.P - np.maximum(size, left - left % size))
         laws = [replace(law, C_global=int(w), C_local=size, d=None) for w in wholes if w > 0]
@@ -148,7 +148,7 @@ def plane(system: System, law: Any, local: int, core: int) -> dict[str, Any]:
 
 
 def gap_figure(system: System, request: FigureRequest) -> Drawing:
-    """Two-phase and one-phase learning. Options: ``local``, ``core``, numbers of sizes per axis."""
+    """Two-phase and one-phase learning; options ``local``, ``core``: numbers of sizes."""
     quick, fine = {"local": 9, "core": 20}, {"local": 21, "core": 56}
     options = request.options(quick, fine, local=2, core=2)
     given = request.user_parameters.get("P", grid.POSITIVE["P"])
@@ -182,10 +182,7 @@ def gap_figure(system: System, request: FigureRequest) -> Drawing:
 
 
 def plane_picture(data: Mapping[str, Any], held: str) -> Axes:
-    """Draw the ratio of both rates at the start in colour, the boundary and the line Delta = 0.
-
-    `data`: of `plane`; `held`: fixed parameters, for the subtitle.
-    """
+    """Draw the ratio of rates from `plane` in colour, its boundary, and the line Delta = 0."""
     kappas_s, kappas_c, ratios = zip(*data["rows"], strict=True)
     heights, boundary = edges(np.array(kappas_s), ALONE), data["boundary"]
     sides = [edges(np.array(kappas), ALONE) for kappas in kappas_c]
@@ -208,7 +205,7 @@ def plane_picture(data: Mapping[str, Any], held: str) -> Axes:
             if len(points):
                 look = {"ms": 6, "mfc": face, "mec": "black", "label": f"trained: {word}"}
                 axes.plot(points[:, 0], points[:, 1], marker, **look)
-        # Sizes differ slightly between rows: the axis shows their common range.
+        # Sizes differ slightly between rows, so the axis shows their common range.
         right = max(min(row[-1] for row in sides), kappas_c[-1][-1])
         axes.set(ylim=ends, xlim=(max(row[0] for row in sides), min(1.0, right)))
         axes.set_xlabel(r"$\kappa_c = \ln C_{\mathrm{global}} / \ln P$")
@@ -223,7 +220,7 @@ def plane_picture(data: Mapping[str, Any], held: str) -> Axes:
 
 
 def scaling_figure(system: System, request: FigureRequest) -> Drawing:
-    """Times of events along P. Options: ``sizes``, ``kappa_c``, ``kappa_s``."""
+    """Times of events along P; options ``sizes``, ``kappa_c``, ``kappa_s``."""
     default = {"kappa_c": grid.ABOVE[0], "kappa_s": grid.ABOVE[1], "sizes": grid.SIZES}
     more = {"sizes": tuple(sorted(grid.SIZES + grid.MORE_SIZES))}
     options = request.options(default, more, sizes=LEAST_SIZE)
@@ -243,7 +240,7 @@ def scaling_figure(system: System, request: FigureRequest) -> Drawing:
         power = exponent(sizes, values)
         words.append(f"{name} {shown}" + ("" if np.isnan(power) else f", as P^{power:.2g}"))
     if any(map(grid.two_phases, runs)):
-        # alpha_m starts at gamma (1 - gamma) C_s / (K P) for large C_s; rho is far above 1.
+        # alpha_m starts at gamma (1 - gamma) C_s / (K P) for large C_s, where rho is far above 1.
         gamma = laws[-1].gamma
         limit = float(leading_motion().switch.subs(rho0, LARGE)) / (gamma * (1 - gamma))
     held = (
@@ -260,11 +257,10 @@ def scaling_figure(system: System, request: FigureRequest) -> Drawing:
 
 
 def times_picture(sizes: Any, times: Mapping[str, Any], limit: float | None, held: str) -> Axes:
-    """Draw times of events over the number of patches.
+    """Draw times of events over the numbers of patches `sizes`.
 
-    `sizes`, shape (n,): P; `times`: label -> times in units of K P / C_s, shape (n,); NaN if the
-    event did not occur; `limit`: predicted time of the switch at a large gap; `held`: fixed
-    parameters, for the subtitle.
+    `times`: label -> times in units of K P / C_s, NaN if the event did not occur; `limit`:
+    predicted time of the switch at a large gap; `held`: fixed parameters, for the subtitle.
     """
     curves = []
     for label, values in times.items():

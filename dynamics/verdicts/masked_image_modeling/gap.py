@@ -1,7 +1,7 @@
-"""Claims on the information gap Delta: its sign decides which correlation moves first.
+"""Claims on the information gap Delta, whose sign decides which correlation moves first.
 
-Equation (4.1), Theorems F.3 and F.4, signs of rates (Section 5.1) and global patches. Theorem 4.1:
-the loss approaches its floor as 1/t, and the attention with it; growth of the time to a fixed loss
+Equation (4.1), Theorems F.3 and F.4, signs of rates (Section 5.1), global patches, and Theorem 4.1:
+the loss approaches its floor as 1/t, and the attention with it; the time to a fixed loss grows
 along P, for positive and for negative Delta.
 """
 
@@ -23,9 +23,9 @@ from theory.papers.masked_image_modeling.notation import EPSILON
 from theory.papers.masked_image_modeling.required_sizes import ratio_at_start
 
 SAME = 1e-9
-"""Largest relative distance of two computations of rho(0) that count as equal."""
+"""Relative distance up to which two computations of rho(0) count as equal."""
 FAR = (1e10, 1e12, 1e14, 1e16)
-"""Numbers of patches at which the exponent of the exact rho(0) in P is computed."""
+"""Numbers of patches P at which the exponent in P of the exact rho(0) is computed."""
 CROSSING = {"family": "two_cluster_grid", "b11": 8, "b10": 8, "C_local": 4, "T": 1}
 RATIO = r"$|\alpha_0| / \alpha_m$"
 EQUAL = {"equal rates": 1.0}
@@ -35,13 +35,13 @@ REST = "largest other correlation at the switch over |Phi_0|"
 AS_ONE_OVER_T = -0.9
 """Largest exponent in time of a loss that counts as falling as 1/t."""
 STEEPER = 0.02
-"""Decrease of an exponent in time over half a decade above which it is not constant yet."""
+"""Decrease of an exponent in time over half a decade above which it still changes."""
 RISING = 0.01
 """Relative growth of attention in the second half of a run above which it still rises."""
 ALONG = 0.9
-"""Exponent from which one quantity falls as fast as another."""
+"""Smallest exponent of one quantity in another that counts as falling equally fast."""
 FALLEN = 0.02
-"""Share of its start to which a loss must fall before its last decade is fitted."""
+"""Ratio of a loss to its start value below which its last decade is fitted."""
 LATE: dict[str, Any] = {
     "laws": (grid.POSITIVE, grid.NEGATIVE), "run": grid.descended, "require": grid.LARGE_GAP,
     "varies": ("step size", "time"),
@@ -59,7 +59,7 @@ LATE: dict[str, Any] = {
     picture=Picture("patches $P$", f"{RATIO} at the start", EQUAL),
 )  # fmt: skip
 def equation_4_1(case: Case) -> Row:
-    """Exponent of the exact rho(0) in P at fixed kappa, and rho(0) from the gradient."""
+    """Exponent in P of the exact rho(0) at fixed kappa, and rho(0) from the gradient."""
     law, rho = case.parameters, float(case.system.ReducedPopulation(case.parameters).rho0)
     kappas = min((grid.ABOVE, grid.BELOW), key=lambda pair: abs(pair[0] - law.kappa_c))
     if grid.sizes_along(law.P, kappas)["C_global"] != law.C_global:
@@ -122,7 +122,7 @@ def theorem_f_3_local(case: Case) -> Row:
     rest, phi = max(abs(at[name]) for name in (own, *others)), at["Phi_0"]
     row |= {"switch": at["time"], "Phi_0": phi, "rest": rest, "share": rest / abs(phi)}
     row |= grid.in_time(case, rho)
-    return row | ({"open": "size"} if rho[0] > 1 else {})  # the share falls as 1/(Delta ln P)
+    return row | ({"open": "size"} if rho[0] > 1 else {})  # their share falls as 1/(Delta ln P)
 
 
 def _one_phase(case: Case, local: bool, rates: Any, others: Any) -> Row:
@@ -167,13 +167,13 @@ def theorem_f_4(case: Case) -> Row:
 
 
 def _loss_and_attention(case: Case, local: bool) -> tuple[FloatArray, FloatArray]:
-    """Loss of a patch above its floor, and its attention to its own area."""
+    """Loss of a patch above its floor, and attention of the patch to its own area."""
     names = ("gap", "A_m") if local else ("gap_g", "A_g")
     return case.run[names[0]], case.run[names[1]]
 
 
 def _with_mates(case: Case) -> dict[str, bool]:
-    """Labels of local (True) and global (False) patches that have a mate to attend to."""
+    """Label of local or global patches -> True for local, if they have a mate to attend to."""
     gap, kinds = case.parameters.Delta, {"local": True, "global": False}
     return {
         rf"{name}, $\Delta = {gap:.2f}$": local for name, local in kinds.items()
@@ -189,20 +189,20 @@ def _late(case: Case, local: bool) -> tuple[FloatArray, FloatArray]:
 
 
 def _last_exponent(time: FloatArray, values: FloatArray) -> float:
-    """Exponent in time of the last half decade of a series; NaN with fewer than three values."""
+    """Exponent in time of the last half decade of a series, or NaN below three values."""
     last = (time >= time[-1:] / np.sqrt(10.0)) & (values > 0)
     return exponent(time[last], values[last]) if last.sum() >= 3 else float("nan")
 
 
 def late_slope(case: Case, local: bool) -> float:
-    """Exponent of the loss above its floor in the time since E4; NaN without E4."""
+    """Exponent in time since E4 of the loss above its floor, or NaN without event E4."""
     return _last_exponent(*_late(case, local))
 
 
 def steepens(case: Case, local: bool) -> bool:
     """Whether the loss above its floor falls faster at the end than half a decade before.
 
-    Before E4: whether the attention to the own area still rises.
+    Without event E4, the result is whether the attention to the own area still rises.
     """
     time, values = _late(case, local)
     if not time.size:
@@ -254,7 +254,8 @@ def attention(case: Case) -> Row:
         if gap[-1] > FALLEN * gap[0] or last.sum() < 3:
             words = f"L_p - L*_p ends at {gap[-1] / gap[0]:.2g} of its start, with {own[-1]:.3g}"
             raise Undecided(f"{words} of the attention on the own area", "time")
-        # A is a mean over masks that leave a mate, so (1 - A)^2 is at most the mean square.
+        # A is a mean over masks that leave a mate unmasked, so (1 - A)^2 is at most the mean
+        # square.
         chance = law.gamma * rows.mates[rows.names.index(rows.roles(local)[0])]
         visible = chance * law.L**2 * (1 - own[-1]) ** 2 / (2 * gap[-1])
         found.append((2 * exponent(gap[last], 1 - own[last]), visible, own[-1]))
@@ -263,7 +264,7 @@ def attention(case: Case) -> Row:
 
 
 def _time_to_loss(source: str, sign: int, kappas: tuple[float, float]) -> Experiment:
-    """Claim on the time to L_p - L*_p <= 1e-3 over ln P, growing as P^(1 - kappa_s)."""
+    """Claim that the time to L_p - L*_p <= 1e-3, over ln P, grows as P^(1 - kappa_s)."""
 
     def measure(case: Case) -> Row:
         law, time = case.parameters, grid.moment(case, "E5")["time"]

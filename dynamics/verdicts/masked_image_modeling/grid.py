@@ -2,7 +2,7 @@ r"""Laws and training runs that claims share, hypotheses of claims, and bounds o
 
 The unit of time is :math:`K P / C_s`, in which phases last about equally long at every size, as
 alpha_m starts at about :math:`\gamma (1 - \gamma) (C_s - 1) / (P K)`. With a constant latent z,
-scores z Phi move :math:`z^4` times as fast: every time is divided by :math:`E[z^4]`.
+scores z Phi move :math:`z^4` times as fast, so every time is divided by :math:`E[z^4]`.
 """
 
 from __future__ import annotations
@@ -33,29 +33,29 @@ SLIGHT = {"P": 4096, "C_global": 832, "C_local": 64}
 """Sizes with a small positive gap, Delta = 0.117."""
 SMALL = {"P": 12, "C_global": 8, "C_local": 2, "masked": 3}
 ABOVE, BELOW = (0.9, 0.3), (0.6, 0.4)
-"""(kappa_c, kappa_s) of two families along P, with Delta near 0.5 and near -0.2."""
+"""(kappa_c, kappa_s) of two families along P with Delta near 0.5, and near -0.2."""
 SIZES = (512, 1024, 2048, 4096, 8192)
 MORE_SIZES = (724, 1448, 2896, 5792)
 """Additional numbers of patches with --thorough; above 8192 patches a run takes minutes."""
 FINE = 0.01
-"""Learning rate in units of time, at which the time of the switch is right to a percent."""
+"""Learning rate in units of time, at which the time of the switch is accurate to a percent."""
 LARGEST = 2.0
-"""Largest learning rate over K; rapid growth takes a time of order K at any P."""
+"""Largest learning rate divided by K, as rapid growth takes a time of order K at any P."""
 LONG = 20.0
-"""Horizon in units of time."""
+"""Horizon of a run, in units of time."""
 LEAST_TIME = 500.0
-"""Least horizon over K; by then the loss above its floor is K/(4 t) at all sizes."""
+"""Smallest horizon divided by K; by then the loss above its floor is K/(4 t) at all sizes."""
 RECORDS = 800
 DENSE = 5.0
-"""Largest time between records over K; rapid growth takes a time of about 30 K."""
+"""Largest time between records, divided by K; rapid growth takes a time of about 30 K."""
 ORDER_ONE = 0.1
-"""Least |Delta| that counts as of order one."""
+"""Smallest |Delta| that counts as of order one."""
 APART = 4.0
-"""Largest ratio of latents for which one step size and one horizon are suitable."""
+"""Largest ratio of latents for which one step size and one horizon suit all."""
 SMALL_SHARE = 0.1
-"""Share of the leading correlation up to which another one counts as small."""
+"""Ratio to the leading correlation up to which another correlation counts as small."""
 MANY = 1 + 1 / SMALL_SHARE
-"""Patches of an area from which a mate has a small share."""
+"""Number of patches of an area from which the attention to one mate is a small share."""
 ROUNDING = 1e-12
 SPREADS = (0.0, 0.5, 1.0, 2.0, 4.0)
 """Standard deviations of the entries of a random Q."""
@@ -80,21 +80,21 @@ def family(exponents: Sequence[float] = ABOVE) -> dict[str, Any]:
 
 
 def unit(law: Any) -> float:
-    """Unit of time K P / C_s over E[z^4]; C_s is the global size if there is no local area."""
+    """Unit of time K P / C_s over E[z^4], with the global size as C_s without a local area."""
     return float(law.K * law.P / (law.C_local or law.C_global)) / speed(law)
 
 
 def speed(law: Any) -> float:
-    """E[z^4], the speed of z Phi relative to z = 1, as the gradient is z^3 f'(z Phi)."""
+    """Speed E[z^4] of z Phi relative to z = 1, as the gradient is z^3 f'(z Phi)."""
     return float(latent_moment(law.z, law.odds, 4))
 
 
 @lru_cache(maxsize=48)
 def trained(make: Any, law: Any, horizon: float = LONG, repeat: Repeat = ONCE) -> tuple[Any, Any]:
-    """Reduced problem and its gradient descent in fine steps; cached, because claims share runs.
+    """Reduced problem and its gradient descent in fine steps, cached because claims share runs.
 
-    `make`: ``ReducedPopulation`` of the system; `horizon`: in units of time; `repeat`: factors of
-    the step size and the horizon.
+    `make`: ``ReducedPopulation`` of the system; `horizon`: time at the end in units of time;
+    `repeat`: factors of the step size and the horizon.
     """
     fast = law.K / speed(law)
     eta = min(FINE * unit(law), LARGEST * fast) * repeat.eta_factor
@@ -137,7 +137,7 @@ def switch(case: Case) -> dict[str, float]:
 
 
 def since(case: Case, event: str) -> slice:
-    """Records from an event on; empty if the event does not occur."""
+    """Slice of the records from an event on; empty if the event does not occur."""
     first, count = case.run.events[event].time, len(case.run.time)
     return slice(count if isnan(first) else int(np.searchsorted(case.run.time, first)), count)
 
@@ -154,19 +154,13 @@ def crossings(run: Any) -> int:
 
 
 def in_time(case: Case, values: FloatArray) -> Row:
-    """Row with the curve of values over time, from the first record after the start, by gap.
-
-    `values`, shape (records,).
-    """
+    """Row with the curve of values over time, labelled by the gap, without the start."""
     label = rf"$\Delta = {case.parameters.Delta:.3g}$, $P = {case.parameters.P}$"
     return {"curves": {label: (case.run.time[1:], values[1:])}}
 
 
 def in_units(case: Case, values: FloatArray) -> Row:
-    """Row with the curve of values over time in units of K P / C_s, by P.
-
-    `values`, shape (records,).
-    """
+    """Row with the curve of values over time in units of K P / C_s, labelled by P."""
     law = case.parameters
     return {"curves": {f"$P = {law.P}$": (case.run.time[1:] / unit(law), values[1:])}}
 
@@ -180,7 +174,7 @@ def visible_from(law: Any, condition: Condition) -> Row:
 
 
 def near(size: float) -> str:
-    """Number of patches in words, as an order of magnitude."""
+    """Order of magnitude of a number of patches, in words."""
     return f"P near {size:.0e}".replace("e+0", "e").replace("e+", "e")
 
 
@@ -194,11 +188,11 @@ def at_largest(rows: list[Row], finding: Finding) -> Finding:
 def requires(
     sign: int = 0, large: bool = False, local: bool = True, many: bool = False
 ) -> Callable[[Any], None]:
-    """Screen that raises Undecided for parameters outside a claim's hypothesis.
+    """Requirement that raises Undecided for parameters outside a claim's hypothesis.
 
-    `sign`: required sign of Delta, 0 for any; `large`: |Delta| must be of order one; `local`: the
-    claim is about a local patch with a mate; else about a global one; `many`: areas of P^kappa
-    patches must be large enough for one mate to have a small share.
+    `sign`: required sign of Delta, 0 for any; `large`: whether |Delta| must be of order one;
+    `local`: whether the claim is about a local patch with a mate, otherwise about a global one;
+    `many`: whether areas must be so large that one mate has a small share.
     """
 
     def require(law: Any) -> None:
@@ -229,22 +223,16 @@ LARGE_GAP = requires(large=True)
 ALONG_P: dict[str, Any] = family() | {
     "run": descended, "require": POSITIVE_GAP, "varies": ("step size",)
 }  # fmt: skip
-"""Keywords of claims along P with a positive gap."""
+"""Keywords of `claim` for laws along P with a positive gap."""
 
 
 def known_error(law: Any, entry: float = SPREADS[-1]) -> float:
-    """Largest relative rounding error of a term, for scores up to U times the largest entry of Q.
-
-    `entry`: the largest entry of Q.
-    """
+    """Largest relative rounding error of a term, with `entry` the largest entry of Q."""
     return float(16 * np.finfo(np.float64).eps * max(1.0, law.U * entry))
 
 
 def rounding_of_rates(law: Any, entry: float) -> float:
-    """Largest rounding error of a rate of Phi.
-
-    `entry`: the largest entry of Q.
-    """
+    """Largest rounding error of a rate of Phi, if `entry` is the largest entry of Q."""
     return known_error(law, entry) * float(law.gamma * law.U**3 / law.K)
 
 
@@ -252,9 +240,7 @@ def scale_of(law: Any, largest: float, power: int) -> float:
     """Scale of a relative difference: the largest value, but at least the rounding of its terms.
 
     With saturated attention, terms of size z^power cancel, so two computations agree only within
-    `ROUNDING` times this scale.
-
-    `largest`: of the values; `power`: of the latent in a term: 2 for a loss or a rate of Ups, 3 for
-    a rate of Phi.
+    `ROUNDING` times this scale. `largest`: largest of the values; `power`: power of the latent in a
+    term, 2 for a loss or a rate of Ups, 3 for a rate of Phi.
     """
     return max(float(largest), known_error(law) / ROUNDING * law.gamma * law.U**power)

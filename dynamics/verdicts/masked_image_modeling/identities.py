@@ -45,17 +45,17 @@ PAIRS = grid.POSITIVE | {"C_local": 2}
 """Law with local areas of two patches, so that a patch has one mate."""
 STEPS, ETA = 300, 2.0
 MOST_SECONDS = 20.0
-"""Most predicted seconds of a claim at one law; ten times as many if thorough."""
+"""Largest predicted seconds of a claim at one law; ten times as many with --thorough."""
 COUNTABLE = 10**9
 """Number of masked images above which the full problem refuses to enumerate them."""
 PER_AREA, PER_KEY = 2.5e-4, 5e-8
-"""Seconds of `paper_values` per patch and feature, and per key of a masked patch."""
+"""Seconds of `paper_values` for each patch and feature, and for each key of a masked patch."""
 STEP = 1e-3
 """Step of finite differences of the loss along a random unit direction."""
 SLOPE = 1e-6
 """Largest relative error of finite differences of the loss."""
 IMAGES = 200
-"""Masked images drawn at each spread of the entries of Q."""
+"""Number of masked images drawn at each spread of the entries of Q."""
 AT_RANDOM_Q: dict[str, Any] = {
     "laws": (CROSSED, LATENTS, grid.SMALL), "varies": ("seed",), "words": "up to {value:.1e}",
     "picture": Picture("spread of the entries of Q", "relative difference", {"rounding": ROUNDING},
@@ -103,7 +103,7 @@ def appendix_a_1(case: Case) -> Row:
         state = spread * generator.normal(size=(law.d, law.d))
         slope = problem.gradient(state).reshape(state.shape)
         position = problem.positions[int(generator.integers(law.P))]
-        # Every row of Q but the patch's own, e_p^T Q, is drawn again.
+        # Every row of Q except the patch's own, e_p^T Q, is drawn again.
         fresh = spread * generator.normal(size=state.shape)
         other = fresh + np.outer(position, position @ (state - fresh))
         moved = position @ (problem.gradient(other).reshape(state.shape) - slope)
@@ -116,7 +116,7 @@ def appendix_a_1(case: Case) -> Row:
 
 
 def _size_of(law: Any, entry: float) -> float:
-    """Scale of a difference: at least 1, and the rounding at `entry` over `ROUNDING`."""
+    """Scale of a difference: at least 1, and the rounding at `entry` divided by `ROUNDING`."""
     return max(1.0, known_error(law, entry) * entry / ROUNDING)
 
 
@@ -197,7 +197,7 @@ def nonconvex(case: Case) -> Row:
                "loss, over its norm"),),
 )  # fmt: skip
 def lemma_a_1(case: Case) -> Row:
-    """Every entry of the gradient against the lemma, and the lemma against slopes of the loss."""
+    """Every gradient entry against the lemma, and the lemma against slopes of the loss."""
     law, slopes = case.parameters, []
 
     def measure(problem: Any, generator: np.random.Generator, spread: float) -> float:
@@ -206,7 +206,7 @@ def lemma_a_1(case: Case) -> Row:
         off = np.abs(problem.gradient(state).reshape(state.shape) - stated).max()
         way = generator.normal(size=state.shape)
         way /= np.linalg.norm(way)
-        # Scores move as z Phi; a power of two makes the step STEP for latents near 1.
+        # Scores move as z Phi, and a power of two keeps the step near STEP for latents near 1.
         step = STEP / 2.0 ** max(0, floor(log2(law.U)))
         near, far = (
             problem.risk(state + h * way) - problem.risk(state - h * way) for h in (step, 2 * step)
@@ -248,7 +248,7 @@ def equation_3_2(case: Case) -> Row:
 
 
 def _latents_are_one(law: Any) -> None:
-    """Screen for z = 1: |rate of Ups| is at most |rate of Phi| / z, as Phi moves by z r."""
+    """Raise Undecided unless z = 1: |rate of Ups| <= |rate of Phi| / z, as Phi moves by z r."""
     grid.requires()(law)
     if law.z != (1.0,):
         words = "image by image the rate of Ups is at most 1/z of that of Phi"
@@ -267,7 +267,7 @@ def _latents_are_one(law: Any) -> None:
     picture=Picture(TIME, r"rate of $\Upsilon$ over rate of $\Phi$, means", {"equal rates": 1.0}),
 )  # fmt: skip
 def key_observation(case: Case) -> Row:
-    """Rates of Ups against rates of Phi of the same area: per image, and their means."""
+    """Rates of Ups against rates of Phi of the same area: for each image, and their means."""
     law, found = case.parameters, [_excess(case.parameters, s, case.seed) for s in SPREADS]
     row: Row = dict(zip(("value", "share"), map(float, np.max(found, axis=0)), strict=True))
     if law.K > 1:  # the reduced problem sums rates over clusters
@@ -281,9 +281,9 @@ def key_observation(case: Case) -> Row:
 
 
 def _excess(law: Any, spread: float, seed: int) -> tuple[float, float]:
-    """Excess of |rate of Ups| over |rate of Phi|, relative, and u/A: largest over images and keys.
+    """Relative excess of |rate of Ups| over |rate of Phi|, and u/A: largest over images, keys.
 
-    One random row of Q is used; its patch is masked in all images.
+    One random row of Q is used, whose patch is masked in all images.
     """
     generator = np.random.default_rng(seed)
     images = sampled_images(law, IMAGES, generator)

@@ -1,14 +1,14 @@
 """Unmasked patches of an area, the loss that masks leave, and correlations with positions alone.
 
-Lemmas A.6, A.7, A.9 and A.10: the available text of the paper lacks their formulas, but has their
-proofs in words. As recalled here, the number h of unmasked patches among the C of an area is
+Lemmas A.6, A.7, A.9 and A.10: the available text of the paper has their proofs in words, without
+formulas. As recalled here, the number h of unmasked patches among the C of an area is
 hypergeometric with mean (1 - gamma) C, and
 
-- A.6: |h - (1 - gamma) C| > (1 - gamma) C / 2 has at most the chance 2 exp(-(1 - gamma)^2 C / 2),
-  Hoeffding's bound, which holds for draws without replacement;
-- A.7: h = 0 has at most the chance gamma^C = exp(-C ln(1/gamma)), a product of C shares;
+- A.6: |h - (1 - gamma) C| > (1 - gamma) C / 2 has at most the probability 2 exp(-(1 - gamma)^2 C /
+  2), Hoeffding's bound, which holds for draws without replacement;
+- A.7: h = 0 has at most the probability gamma^C = exp(-C ln(1/gamma)), a product of C shares;
 - A.9: L*_p >= L_p^low, the mean of z^2 / 2 over masks that hide all of p's area, and descent
-  approaches it arbitrarily closely;
+  approaches L_p^low arbitrarily closely;
 - A.10: with l the loss over the masks of A.6 only, l <= L_p - L_p^low <= l + the largest loss of an
   image, U^2, times the bound of A.6.
 
@@ -43,11 +43,11 @@ from theory.papers.masked_image_modeling.model import fully_masked
 from theory.papers.masked_image_modeling.positions_alone import least_by_positions, position_loss
 
 HALF = Fraction(1, 2)
-"""Largest deviation of an area's number of unmasked patches from its mean, relative."""
+"""Largest relative deviation of an area's number of unmasked patches from its mean."""
 NEAR = 0.05
-"""Share of the initial loss above the floor at which the floor counts as reached."""
+"""Ratio of the loss above the floor to its start value below which the floor counts as reached."""
 SIZES = (2, 4, 8, 12, 16, 24, 32, 48, 64)
-"""Sizes of areas in a picture."""
+"""Numbers of patches of an area in a picture."""
 CHANCES: dict[str, Any] = {
     "laws": (*(
         {"P": P, "C_global": P // 2, "C_local": size, "masked": masked}
@@ -60,11 +60,11 @@ ONE = {"P": 40, "C_global": 16, "C_local": 4, "masked": 20}
 TWO = {"family": "two_cluster_grid", "b11": 8, "b10": 8, "C_local": 4, "T": 1, "masked": 20}
 """Two clusters whose local areas cross like rows and columns, with equally many patches each."""
 LEFT = 0.1
-"""Share of the initial loss above the floor from which attention counts as insufficient."""
+"""Ratio of the loss above the floor to its start value above which attention is insufficient."""
 NOTHING = 1e-6
-"""Share of the initial loss above the floor that counts as zero."""
+"""Ratio of the loss above the floor to its start value that counts as zero."""
 MOST = 200
-"""Most patches for a convex program with one variable per patch."""
+"""Largest number of patches for a convex program with one variable for each patch."""
 STRONG = 30.0
 """Scores z Phi at which features alone attend to the own area."""
 CLOSE = 1.1
@@ -82,7 +82,7 @@ ALONE: dict[str, Any] = {
 
 
 def off_chance(P: int, masked: int, size: int) -> Fraction:
-    """Chance that an area's number of unmasked patches is off its mean by more than half of it."""
+    """Probability that an area's unmasked patches are off their mean by more than half of it."""
     mean = Fraction(size * (P - masked), P)
     off = [h for h in range(size + 1) if abs(h - mean) > HALF * mean]
     ways = sum(comb(size, h) * comb(P - size, P - masked - h) for h in off if h <= P - masked)
@@ -98,7 +98,7 @@ def _bound_of_a_6(gamma: float, size: int) -> float:
     **CHANCES,
 )  # fmt: skip
 def lemma_a_6(case: Case) -> Row:
-    """Chance that the unmasked patches of an area are far from their mean, over its bound."""
+    """Probability that an area's unmasked patches are far from their mean, over its bound."""
     return _chances(case, off_chance, _bound_of_a_6)
 
 
@@ -107,12 +107,12 @@ def lemma_a_6(case: Case) -> Row:
     **CHANCES,
 )  # fmt: skip
 def lemma_a_7(case: Case) -> Row:
-    """Chance that no patch of an area is unmasked, over its bound."""
+    """Probability that no patch of an area is unmasked, over its bound."""
     return _chances(case, fully_masked, lambda gamma, size: gamma**size)
 
 
 def _chances(case: Case, chance: Callable[..., Any], bound: Callable[..., float]) -> Row:
-    """Chances of an event over their bounds, for the areas of a law."""
+    """Probabilities of an event over their bounds, for the areas of a law."""
     law = case.parameters
     sizes = sorted({int(n) for areas in law.area_ids for n in np.bincount(areas)})
     exact = [float(chance(law.P, law.masked, n)) for n in sizes]
@@ -192,14 +192,14 @@ def _few_patches(law: Any) -> None:
 
 
 def _one_cluster(law: Any) -> None:
-    """Screen for one cluster, in which patterns do not differ."""
+    """Raise Undecided for several clusters, between which patterns differ."""
     _few_patches(law)
     if law.K > 1:
         raise Undecided("the claim is about one cluster", "law")
 
 
 def _patterns_differ(law: Any) -> None:
-    """Screen for clusters in which some patch has no mate that is its mate in all clusters."""
+    """Raise Undecided if every patch has a mate that is its mate in all clusters."""
     _few_patches(law)
     areas = law.area_ids
     mates = (areas[:, :, None] == areas[:, None, :]).all(axis=0).sum(axis=1) - 1
@@ -209,7 +209,7 @@ def _patterns_differ(law: Any) -> None:
 
 
 def _shares(case: Case) -> Row:
-    """Shares of the initial loss above the floor with positions alone and with features alone."""
+    """Loss above the floor over its start value, with positions alone and with features alone."""
     law, problem = case.parameters, case.system.ReducedPopulation(case.parameters)
     rows, first = problem.rows, problem.observables(problem.initial_state)
     strong, size = np.zeros(problem.layout.size), STRONG / law.L
@@ -249,9 +249,9 @@ def section_3_1(case: Case) -> Row:
     NOTHING, laws=(ONE | {"masked": 1},), require=_one_cluster, **ALONE,
 )  # fmt: skip
 def one_cluster(case: Case) -> Row:
-    """Least loss with positions alone in one cluster, with only p masked."""
+    """Least loss with positions alone in one cluster, with only patch p masked."""
     row = _shares(case)
-    # More masked patches of the own area draw attention: see the claim `masked_patches`.
+    # Further masked patches of the own area draw attention: see the claim `masked_patches`.
     return row | {"value": row["at_most"]} | ({"open": "law"} if case.parameters.masked > 1 else {})
 
 

@@ -1,7 +1,7 @@
 """Phases of a local patch with a positive information gap, along P at fixed exponents.
 
 Section 5.2 and Lemma 5.3: Phase I, in which Phi_0 falls, and the switch to Phi_m. Section 5.3 and
-Theorem F.3: rapid growth and convergence of Phi_m, and frozen correlations. Ratios of gradients in
+Theorem F.3: rapid growth and convergence of Phi_m, frozen correlations, and ratios of gradients in
 each stage.
 """
 
@@ -26,11 +26,11 @@ from theory.papers.masked_image_modeling.required_sizes import (
 )
 
 STEADY = 1.25
-"""Largest ratio of two exponents, over the halves of the sizes, that count as equal."""
+"""Largest ratio of the exponents over the two halves of the sizes that counts as equal."""
 STILL = 0.1
 """Largest relative change of attention that counts as unchanged."""
 BOOST = 2.0
-"""Least growth of a rate that counts as rapid."""
+"""Smallest growth of a rate that counts as rapid."""
 LEADING_GROWTH = 8 / 81
 """Growth of alpha_m from switch to peak over P^(1 - kappa_s) / (1 - gamma): 4/27 over 3/2."""
 MIDDLE = 0.3
@@ -51,7 +51,7 @@ LINEAR = ("log", "linear")
                     {"the paper's threshold": -1.0}, LINEAR),
 )  # fmt: skip
 def stage_1(case: Case) -> Row:
-    """Time at which Phi_0 passes the paper's threshold of stage 1, over that of the switch."""
+    """Time at which Phi_0 passes the paper's threshold of stage 1, over the time of the switch."""
     law, at = case.parameters, grid.switch(case)["time"]
     passed, here = grid.moment(case, "E1p"), case.run.events["E1"].time
     row = {"value": passed["time"] / at, "Phi_m": passed["Phi_m"], "with_gap_here": here / at}
@@ -61,7 +61,7 @@ def stage_1(case: Case) -> Row:
 
 
 def _shrinks(rows: list[Row], finding: Finding) -> Finding:
-    """Conclude Lemma 5.3: the share falls along P, and e^-Phi_0 is a power of P."""
+    """Finding on Lemma 5.3: the share falls along P, and e^-Phi_0 is a power of P."""
     finding = grid.at_largest(rows, finding)
     if len(rows) < 4 or not all("Phi_0" in row for row in rows):
         return finding
@@ -99,7 +99,7 @@ def lemma_5_3(case: Case) -> Row:
     row = {"value": float(rest[end] / run["Phi_m"][end]), "Phi_0": float(run["Phi_0"][end])}
     row |= {"at_switch": at["Phi_m"], "share": share}
     row |= grid.in_units(case, rest / np.where(run["Phi_m"] > 0, run["Phi_m"], np.nan))
-    # A small area may excuse a large share, but not a Phi_0 that rises.
+    # A small area can explain a large share, but not a rising Phi_0.
     return row | ({"open": "size"} if law.C_local < grid.MANY and row["Phi_0"] < 0 else {})
 
 
@@ -160,7 +160,7 @@ def rapid_growth(case: Case) -> Row:
 
 
 def _constant(rows: list[Row], finding: Finding) -> Finding:
-    """Conclude that A_m at the peak is of order one: its exponent in P is 0."""
+    """Finding that A_m at the peak is of order one: its exponent in P is 0."""
     found = [row for row in rows if "A_m" in row]
     if len(found) < 3 or finding.holds is not True:
         return replace(finding, holds=None if finding.holds else finding.holds)
@@ -186,7 +186,7 @@ def end_of_growth(case: Case) -> Row:
     row |= {"slope": slope, "curves": {f"$P = {law.P}$": (run["A_m"][1:], run["alpha_m"][1:])}}
     if not slope <= gap.AS_ONE_OVER_T and gap.steepens(case, local=True):
         return row | {"open": "time"}
-    # At one size, only a loss that does not fall contradicts; A_m is one number.
+    # At one size, A_m is one number, so only a loss that does not fall contradicts.
     falls = slope <= gap.AS_ONE_OVER_T or row["left"] <= gap.FALLEN
     return row | ({"open": "size"} if not case.label and falls else {})
 
@@ -213,7 +213,7 @@ def frozen(case: Case) -> Row:
 
 
 def _vanishing(rows: list[Row], finding: Finding) -> Finding:
-    """Conclude by the largest P; undecided if the share falls along P and may become small."""
+    """Finding by the largest P; undecided if the share falls along P and may become small."""
     finding = grid.at_largest(rows, finding)
     values = [row["value"] for row in rows]
     falls = bool((np.diff(values) < 0).all())

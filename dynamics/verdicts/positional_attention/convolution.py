@@ -3,16 +3,16 @@ r"""Figure 2: Gaussian patches with labels of a cubic convolution; which models 
 The paper finds that "ViTs do not always learn patch association" without spatial structure in the
 data, from P^T P of a model that fits. With :math:`z_\ell = \sum_{i \in S_\ell} \langle w^\star,
 X_i\rangle` the label is the sign of :math:`\sum_\ell z_\ell^3`. The model (T) with p = 3 represents
-this label in many ways: one row of A per set suffices. The result depends on parametrization and
-rule, so the figure has each case:
+this label in many ways, as one row of A for each set suffices, so the result depends on
+parametrization and rule:
 
-- (T), A free, Adam: fits; few rows associate (one specialist row per set);
+- (T), A free, Adam: fits; few rows associate (one specialist row for each set);
 - A = P^T P, Adam: from most starts the model fits and every row associates within some hundred
   steps; from other starts it stays at the linear rule sign(sum of all z) for 10,000 steps;
 - (T), A free, gradient descent: stays at the linear rule, without association.
 
-Adam moves every entry by about eta per step, however small its gradient, so a model fits with Adam
-when gradient descent would need too many steps; the paper's events are not defined for it.
+Adam moves every entry by about eta in each step, however small its gradient, so a model fits with
+Adam when gradient descent would need too many steps.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ QUICK = {
 }  # fmt: skip
 THOROUGH = {"seeds": 3, "gram_seeds": 24, "adam_steps": 100_000, "gd_steps": 45_000}
 CLAIMED = QUICK | {"samples": 8000, "gram_steps": 1500, "adam_steps": 5000}
-"""Options for the claim, which then takes less than half a minute."""
+"""Options of the figure for the claim, which then takes less than half a minute."""
 FITS = 0.5
-"""Ratio of a model's error to that of sign(Z) below which the model fits."""
+"""Ratio of a model's error to the error of sign(Z) below which the model fits."""
 DRAWS, RECORDS = 1_000_000, 80
 LOOKS = {
     3: ((style.BLUE, "-"), (style.VERMILION, "-"), (style.GREEN, "--")),
@@ -72,10 +72,10 @@ KINDS = {
 def fit(
     system: System, name: str, parameters: Any, seed: int, options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Train the model of one kind.
+    """Train the model of one kind; return an entry of ``cases`` in `convolution`.
 
-    `name`: of `KINDS`; `options`: of Figure 2. Returns dict: one entry of ``cases`` in
-    `convolution`; its ``associated`` is True if every row is associated at the end.
+    `name`: name of the kind in `KINDS`; `options`: options of Figure 2. Its ``associated`` is True
+    if every row is associated at the end.
     """
     kind, law = KINDS[name], Convolution(localised(parameters)[0])
     given = {"law": law, "dtype": options["dtype"], "feature": "random"}
@@ -94,10 +94,7 @@ def fit(
 
 
 def linear_error(partition: Partition, seed: int, draws: int = DRAWS) -> float:
-    """Error of sign(Z), Z the sum of all values, sampled from the sums of the sets.
-
-    Its standard error is 3e-4 at a million draws.
-    """
+    """Error of sign(Z), Z the sum of all values, from draws; standard error 3e-4 at a million."""
     sizes = np.array([members.size for members in partition.sets])
     sums = np.random.default_rng(seed).standard_normal((draws, sizes.size)) * np.sqrt(sizes)
     return float((np.sign(sums.sum(axis=1)) != np.sign((sums**3).sum(axis=1))).mean())
@@ -116,7 +113,7 @@ def linear_error(partition: Partition, seed: int, draws: int = DRAWS) -> float:
     picture=Picture("steps of Adam", "test error"),
 )  # fmt: skip
 def figure_2(case: Case) -> dict[str, Any]:
-    """Error and association of models that fit Gaussian patches, with A free and with A = P^T P."""
+    """Error and association of models that fit Gaussian patches, A free and A = P^T P."""
     parameters = case.system.Parameters(D=16, C=4, omega=1e-3)
     linear = linear_error(localised(parameters)[0], case.seed)
     seeds = {"T_adam": 3 if case.thorough else 1, "gram_adam": 24 if case.thorough else 3}
@@ -159,8 +156,8 @@ def convolution(system: System, request: FigureRequest) -> Drawing:
 
     Options: ``samples``, ``seeds`` (number, starting at the request's), ``gram_seeds`` and
     ``gram_steps`` (for A = P^T P), ``adam_eta``, ``adam_steps``, ``gd_eta``, ``gd_steps``,
-    ``dtype``. ``data``: ``linear_error``, ``sets``, ``associated`` (share of seeds of A = P^T P and
-    its 95 % interval), and ``cases``: name -> a list with one dict per seed: ``seed``, ``steps``,
+    ``dtype``. The data are ``linear_error``, ``sets``, ``associated`` (share of seeds of A = P^T P
+    and its 95 % interval), and ``cases``: name -> a dict for each seed with ``seed``, ``steps``,
     ``test_error``, ``patch_association``, ``associated``, ``A``, ``outcome``, ``diverged``.
     """
     options = request.options(QUICK, THOROUGH)
@@ -183,10 +180,7 @@ def convolution(system: System, request: FigureRequest) -> Drawing:
 
 
 def looks(fits: Mapping[str, list[dict[str, Any]]]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Label and runs of each line style; seeds of A = P^T P are split by association.
-
-    `fits`: ``cases`` of `convolution`.
-    """
+    """Label and runs of each line style; seeds of A = P^T P are split by association."""
     groups = []
     for name, kind in KINDS.items():
         for words, associated in (("associated", True), ("not associated", False)):

@@ -1,8 +1,7 @@
 """Figures 1b, 3 and 4 of Jelassi, Sander, Li (2022), and phase planes of the reduced problem.
 
 The paper draws D = 16 patches on a 4 x 4 grid, numbered row by row from 1, in L = 4 sets of C = 4.
-The colour of a square is its set. Sets need not be contiguous, so a frame follows the sides between
-members and other squares.
+The colour of a square is its set, and a frame follows the sides between a set and other squares.
 """
 
 from __future__ import annotations
@@ -37,23 +36,20 @@ RED = "#C8102E"
 NARROW = 100.0
 """Largest ratio of axis limits with labels at 1, 2 and 5 on a logarithmic axis."""
 DRAWS = 1000
-"""Data points that Figure 3 searches for one similar to the paper's."""
+"""Number of data points among which Figure 3 searches for one similar to the paper's."""
 WORDS = {0: "0", 1: "1", -1: "\N{MINUS SIGN}1"}
 EMPIRICAL_RUN = {"samples": 16_000, "eta": 0.02, "steps": 20_000, "dtype": "float32"}
 PLANES = {"gamma-rho": ("gamma", "rho"), "alpha-gamma": ("alpha", "gamma")}
 BOTH = "both"
 GRID, COARSE = 32, 8
-"""Cells along each side of the first grid: with gradients of microseconds, and of milliseconds."""
+"""Cells along each side of the first grid: for gradients of microseconds, of milliseconds."""
 
 
 def localised(parameters: Any) -> tuple[Partition, int]:
-    """Spatially localised sets, and the number of columns of their grid.
+    """Spatially localised sets of C patches, and the number of columns of their grid.
 
     The grid is the squarest with D squares; the sets are the squarest blocks of C squares that tile
-    it.
-
-    `parameters`: with D and C; C divides D, so some h divides the rows while C/h divides the
-    columns.
+    the grid, and exist because some h divides the rows while C/h divides the columns.
     """
     size, members = parameters.D, parameters.C
     rows = max(k for k in range(1, int(size**0.5) + 1) if size % k == 0)
@@ -73,9 +69,9 @@ def patches(
 ) -> None:
     """Draw the patches of one data point, row by row.
 
-    `labels`, shape (D,): set of each patch; after seven sets, lighter tints of the same hues are
-    used; `columns`: of the grid; divides D; `words`: text in each square; numbers from 1 by
-    default; `framed`, shape (D,): patches to draw a red frame around.
+    `labels`, shape (D,): set of each patch (from the eighth set on, lighter tints of the same hues
+    are used); `columns`: columns of the grid, a divisor of D; `words`: text in each square, by
+    default numbers from 1; `framed`, shape (D,): whether a patch has a red frame.
     """
     rows = len(labels) // columns
     shades = ListedColormap([_tinted(k) for k in range(int(labels.max()) + 1)])
@@ -95,10 +91,7 @@ def patches(
 
 
 def border(inside: NDArray[np.bool_]) -> list[list[tuple[float, float]]]:
-    """Sides between squares with `inside` True and False, as segments (x, y) of unit length.
-
-    `inside`, shape (rows, columns).
-    """
+    """Sides between squares (rows, columns) with `inside` True and False, as segments (x, y)."""
     padded = np.pad(inside, 1)
     sides = []
     for y, x in np.argwhere(padded[1:] != padded[:-1]) - 0.5:
@@ -116,11 +109,7 @@ def _tinted(index: int) -> tuple[float, float, float]:
 
 
 def partitions(system: System, request: FigureRequest) -> Drawing:
-    """Figure 1b: (1) spatially localised sets, (2) sets of the same sizes drawn at random.
-
-    The figure has no options. ``data``: ``localised`` and ``random``, the set of each patch;
-    ``columns``.
-    """
+    """Figure 1b: spatially localised sets, and sets of the same sizes drawn at random."""
     request.options({})
     parameters = request.make_parameters(system)
     near, columns = localised(parameters)
@@ -144,10 +133,9 @@ def partitions(system: System, request: FigureRequest) -> Drawing:
 def data_point(system: System, request: FigureRequest) -> Drawing:
     """Figure 3: the values of one data point under Assumption 1 with localised sets.
 
-    The data point is the first draw of the seed with label +1 and more values -1 than +1, or the
-    first with label +1 if no draw among `DRAWS` has both. The figure has no options. ``data``:
-    ``values``, ``sets``, ``signal`` (patches of the signal set), ``label``, ``draw`` (its number),
-    ``columns``.
+    The data point is the first draw of the seed with label +1 and more values -1 than +1, or with
+    label +1 alone if no draw among `DRAWS` has both. The data are ``values``, ``sets``, ``signal``
+    (patches of the signal set), ``label``, ``draw`` (its number), ``columns``.
     """
     request.options({})
     parameters = request.make_parameters(system)
@@ -181,10 +169,10 @@ def data_point(system: System, request: FigureRequest) -> Drawing:
 def association(system: System, request: FigureRequest) -> Drawing:
     """Figure 4: sets, learned A, test error and cosine over steps, for one run of (E).
 
-    The default sizes associate every row at D = 16; fewer samples are memorised (Theorem 4.2). A is
-    drawn without its diagonal, which is fixed at sigma_A. Options: ``samples``, ``eta``, ``steps``,
-    ``dtype``. ``data``: ``steps``, ``test_error``, ``cosine``, ``patch_association`` along the run,
-    ``sets``, ``A`` at the end, ``bayes_error``, ``outcome``.
+    With the default sizes every row associates at D = 16; fewer samples are memorised (Theorem
+    4.2). A is drawn without its diagonal, which is fixed at sigma_A. Options: ``samples``, ``eta``,
+    ``steps``, ``dtype``. The data are ``steps``, ``test_error``, ``cosine``, ``patch_association``
+    along the run, ``sets``, ``A`` at the end, ``bayes_error``, ``outcome``.
     """
     options = request.options(EMPIRICAL_RUN)
     parameters = request.make_parameters(system, q=0.25, omega=1e-3)
@@ -243,10 +231,10 @@ def _test_error(panel: Axes, steps: Any, error: Any, least: float) -> None:
 def plane(system: System, request: FigureRequest) -> Drawing:
     """Phase planes: (gamma, rho) on alpha's slow manifold, and (alpha, gamma).
 
-    alpha relaxes in a time of 0.01 to 1, gamma and rho move over 1e2 to 1e7. In (gamma, rho), alpha
-    is a function of both; in (alpha, gamma), rho follows the run. Options: ``plane`` (one or both),
-    ``time``, ``starts``, ``grid``: cells along each side of the first grid for nullclines; 0
-    selects 32, or 8 if a gradient takes milliseconds.
+    The scalar alpha relaxes in a time of 0.01 to 1, while gamma and rho move over 1e2 to 1e7. In
+    the plane (gamma, rho), alpha is a function of both; in (alpha, gamma), rho follows the run.
+    Options: ``plane`` (one or both), ``time``, ``starts``, ``grid``: cells along each side of the
+    first grid for nullclines, where 0 selects 32, or 8 if a gradient takes milliseconds.
     """
     quick = {"plane": BOTH, "time": 1e5, "starts": 4, "grid": 0}
     options = request.options(quick, {"grid": 48, "starts": 8})

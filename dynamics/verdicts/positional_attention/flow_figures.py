@@ -3,14 +3,16 @@ r"""Figures of exact reduced flows over grids of laws.
 - ``association_ends``: ends of training over (q, beta), with the sign of the rate of gamma - rho at
   the plateau of Event I;
 - ``event_III``: alpha after T1, for two readings of T1: half of the attention is inside the own set
-  (the diagonal alone suffices at large beta), or gamma exceeds the largest abs(rho) of the run, as
-  in the paper;
-- ``T1``: time until attention is learned. Theorem 4.1 and the events state T = poly(d) steps over
-  eta. At the plateau gamma - rho grows at the rate `Plateau.lead`, which falls with D at fixed
-  q(D - C): like :math:`D^{-2}` while the linear part of the activation is small, and like
-  :math:`\nu^{-p} D^{-(p+1)}` once :math:`\nu D^{1-1/p}` is large
-  (`theory.papers.positional_attention.plateau`). The paper takes nu = 1/poly(d): both a fixed nu
-  and nu = 1/D^2 are measured.
+  (the diagonal alone suffices at large beta), or, as in the paper, gamma exceeds the largest
+  abs(rho) of the run;
+- ``T1``: time until attention is learned, stated as T = poly(d) steps over eta by Theorem 4.1 and
+  the events.
+
+At the plateau gamma - rho grows at the rate `Plateau.lead`
+(`theory.papers.positional_attention.plateau`), which falls with D at fixed q(D - C): like
+:math:`D^{-2}` while the linear part of the activation is small, and like :math:`\nu^{-p}
+D^{-(p+1)}` once :math:`\nu D^{1-1/p}` is large. The paper takes nu = 1/poly(d), so both a fixed nu
+and nu = 1/D^2 are measured.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ from dynamics.verdicts.positional_attention.plateau import END, ending, plateau_
 from theory.events import RISE
 
 LATE, LATEST = 1e6, 1e10
-"""Time at the end of a flow, first: for the figure ``event_III``; second: for the figure ``T1``."""
+"""Horizon of a flow: first in the figure ``event_III``, second in the figure ``T1``."""
 LOOKS = (
     (style.BLUE, "o"), (style.VERMILION, "s"), (style.GREEN, "^"), (style.PURPLE, "D"),
     (style.ORANGE, "v"),
@@ -48,16 +50,16 @@ ENDS = {
     False: ("ends without association", style.VERMILION, "s", style.VERMILION),
     None: ("open at the end", style.GREY, "D", "white"),
 }
-"""End of a flow (associated: True, False, or None if open) -> label, colour, marker, its fill."""
+"""Label, colour, marker and its fill by end of a flow: associated, not associated, None if open."""
 FINE = 40
-"""Points along each side of the grid for the sign at the plateau."""
+"""Number of points along each side of the grid for the sign at the plateau."""
 READINGS = {
     "T1": "$T_1$: half of the attention\nis inside the own set",
     "T1_paper": r"$T_1$: $\gamma$ exceeds the largest $|\rho|$" "\nof the run",
 }
 """Event -> legend of its reading of T1."""
 FIXED, FALLING = "fixed", "falling"
-"""Cases of nu: as given, and nu = 1/D^2."""
+"""Cases of nu: equal at all sizes as given, and nu = 1/D^2."""
 BETA = r"diagonal of $A$, $\beta$"
 
 
@@ -69,9 +71,10 @@ def _at_sizes(base: Any, options: Mapping[str, Any]) -> dict[tuple[int, int], An
 def association_ends(system: System, request: FigureRequest) -> Drawing:
     """Ends of flows over (q, beta) at several sizes, with the line of the sign at the plateau.
 
-    Options: ``D``, ``C`` (one per panel), ``chances``, ``diagonals``, ``time``. ``data``: ``rows``:
-    parameters, alpha and lead at the plateau, gamma, rho and association at the end; ``counts``, by
-    D: all flows, flows that end against the sign, and open flows; ``time``.
+    Options: ``D``, ``C`` (one for each panel), ``chances``, ``diagonals``, ``time``. The data are
+    ``rows`` (parameters, alpha and lead at the plateau, gamma, rho and association at the end),
+    ``counts`` by D of all flows, of flows that end against the sign, and of open flows, and
+    ``time``.
     """
     options = request.options(
         {
@@ -148,10 +151,7 @@ def _plateau_line(panel: Axes, law: Any, options: Mapping[str, Any]) -> None:
 
 
 def after_t1(run: Trajectory) -> dict[str, float]:
-    """Alpha at the end and its maximum after T1, over alpha(T1), for both readings of T1.
-
-    NaN if T1 is not reached.
-    """
+    """Final and largest alpha after T1, over alpha(T1), for both readings, or NaN without T1."""
     row: dict[str, float] = {}
     for name in READINGS:
         event = run.events[name]
@@ -164,10 +164,10 @@ def after_t1(run: Trajectory) -> dict[str, float]:
 def event_III(system: System, request: FigureRequest) -> Drawing:  # noqa: N802 (its letter)
     """Event III: alpha at the end over alpha(T1), against beta, at several sizes.
 
-    Options: ``D``, ``C`` (one per curve), ``diagonals``, ``time``. ``data``: ``rows``: parameters,
-    and for both readings T1, alpha at the end over alpha(T1), and its maximum since T1 over
-    alpha(T1); ``half_at_start``, by size: the beta from which half of the attention is inside the
-    own set at the start; ``time``.
+    Options: ``D``, ``C`` (one for each curve), ``diagonals``, ``time``. The data are ``rows``
+    (parameters, and for both readings T1, and final and largest alpha after T1 over alpha(T1)),
+    ``half_at_start`` by size, the beta from which half of the attention is inside the own set at
+    the start, and ``time``.
     """
     options = request.options(
         {
@@ -228,10 +228,10 @@ def _event_picture(rows: Sequence[Any], start: Mapping[str, float], time: float)
 def t1_law(system: System, request: FigureRequest) -> Drawing:
     """T1 over D and q(D - C), at the given nu and at nu = 1/D^2, with fitted power laws.
 
-    Options: ``D``, ``means`` (values of q(D - C)), ``time``. ``data``: ``rows``: parameters,
-    ``mean``, ``case`` (fixed or falling nu), T1 (NaN if not reached) and ``scale``, the inverse
-    rate of gamma - rho at the plateau; ``laws``, case -> exponents in D and q(D - C) with 95 %
-    intervals, and the standard deviation of log T1 around the law; ``time``.
+    Options: ``D``, ``means`` (values of q(D - C)), ``time``. The data are ``rows`` (parameters,
+    ``mean``, ``case`` of fixed or falling nu, T1 or NaN, and ``scale``, the inverse rate of gamma -
+    rho at the plateau), ``laws``, case -> exponents in D and q(D - C) with 95 % intervals, and the
+    standard deviation of log T1 around the law, and ``time``.
     """
     options = request.options(
         {"D": (128, 256, 512), "means": (16.0, 28.0, 42.0), "time": LATEST},

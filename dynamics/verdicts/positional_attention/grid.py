@@ -1,7 +1,7 @@
 """Parameters of the claims on the idealised problem, and their shared hypothesis and curves.
 
-The regime of Assumption 2 at finite size: C = 4 and q (D - C) = 14, near C^2, with growing D, where
-sign(Z) errs more than 1/8 (Theorem 3.1). The grid varies every parameter around this line.
+Assumption 2 at finite size is C = 4 and q (D - C) = 14, near C^2, with growing D, where sign(Z)
+errs more than 1/8 (Theorem 3.1). The grid varies every parameter around this line.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LINEAR = ("linear", "linear")
 
 
 def law(D: int, spread: float, C: int = 4, **others: Any) -> dict[str, Any]:
-    """Parameters with a given q (D - C), at C = 4."""
+    """Parameters with q (D - C) equal to `spread`."""
     return {"D": D, "C": C, "q": spread / (D - C), **others}
 
 
@@ -52,8 +52,5 @@ claim = partial(any_claim, shown=SHOWN, require=hypothesis)
 
 
 def along(case: Case, values: Any, records: Any = slice(None)) -> dict[str, Any]:
-    """Row with the curve of values over the time of a run, from the first record after the start.
-
-    `values`, shape (records,).
-    """
+    """Row with the curve of values over the time of a run, without the start."""
     return {"curves": {case.label: (case.run.time[records][1:], values[1:])}}

@@ -1,8 +1,8 @@
 """Figure of Section 6 on real images: tables, accuracies, p-values and maps of association.
 
 A map of association shows the mean of <p_i, p_j> over all seeds and all pairs of patches with one
-displacement, down and across. Units are those of the contrast: 0 for a pair like any other
-(`dynamics.images.association`). The zero displacement is left out.
+displacement, down and across, except the zero displacement. Its unit is the contrast, with 0 for an
+average pair (`dynamics.images.association`).
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ PIXELS = {False: "original", True: "shuffled"}
 LEVEL = 0.05
 """P-value that is marked by a line."""
 COLOURS = {VANILLA: (VERMILION, ORANGE), POSITIONAL: (BLUE, "#56B4E9"), CONTROL: (GREEN, GREEN)}
-"""Colours of each kind of network, one per spread of the positions at the start."""
+"""Colours of each kind of network, one for each spread of the positions at the start."""
 MARKERS = {VANILLA: "oD", POSITIONAL: "oD", CONTROL: "ss"}
 
 
 def rows(trials: Trials) -> Iterator[dict[str, Any]]:
-    """Yield the rows of two tables: accuracies at each length, and patch association."""
+    """Yield the rows of two tables: accuracies at each length of run, and patch association."""
     pixels = trials.plan.pixels
     for name, steps in product(trials.names, trials.plan.steps):
         row: dict[str, Any] = {"network": name, "steps": steps}
@@ -66,7 +66,7 @@ def rows(trials: Trials) -> Iterator[dict[str, Any]]:
     data="digits, fashion, or a folder of MNIST, CIFAR or SVHN (default digits)",
 )
 def images_figure(system: System, request: FigureRequest) -> Drawing:
-    """Section 6 on real images. Options: the flags, fields of `Plan`, ``seeds`` (their number)."""
+    """Section 6 on real images; options are the flags, fields of `Plan`, number of ``seeds``."""
     plain = {name: value for name, value in vars(Plan()).items() if name not in FIXED}
     quick = plain | {"seeds": len(Plan().seeds), "permuted": 0}
     thorough = {"steps": (500, 2000, 8000)}
@@ -80,7 +80,7 @@ def images_figure(system: System, request: FigureRequest) -> Drawing:
 
 
 def data_of(trials: Trials) -> dict[str, Any]:
-    """Data of the picture as plain values: network, pixels -> series of every seed."""
+    """Network, pixels -> series of every seed, the data of the picture as plain values."""
     content: dict[str, Any] = {"records": list(trials.plan.records)}
     for (name, moved), runs in trials.runs.items():
         accuracy = [run.accuracy.tolist() for run in runs]
@@ -98,7 +98,7 @@ def _series(run: Trained, which: str, shown: bool) -> dict[str, list[Any]]:
 
 
 def caption(trials: Trials) -> str:
-    """Caption: how the figure was made, drops of accuracy, and p-values."""
+    """Caption with the protocol of the figure, drops of accuracy, and p-values."""
     plan, images = trials.plan, trials.images
     last, moved = plan.steps[-1], plan.pixels[-1]
     words = (
@@ -134,7 +134,7 @@ def looks(names: Sequence[str]) -> dict[str, tuple[str, str]]:
 
 @styled
 def draw(trials: Trials) -> Any:
-    """Draw all panels."""
+    """Draw all panels of the figure."""
     plan, images, patch, block = trials.plan, trials.images, trials.patch, trials.shuffle
     name = next(each for each in trials.names if each.startswith(POSITIONAL))
     first, last = trials.runs[name, plan.pixels[0]], trials.runs[name, plan.pixels[-1]]
@@ -203,7 +203,7 @@ def _association(contrast: Axes, p_values: Axes, trials: Trials) -> None:
     p_values.text(1, LEVEL, f"{LEVEL:g}", transform=p_values.get_yaxis_transform(), color=GREY,
                   ha="right", va="top")  # fmt: skip
     p_values.set(yscale="log", ylabel="p-value, all seeds together")
-    p_values.set_ylim(bottom=p_values.get_ylim()[0] ** 1.4)  # space for the legend
+    p_values.set_ylim(bottom=p_values.get_ylim()[0] ** 1.4)  # leaves space for the legend
     p_values.plot([], [], "o-", color=GREY, label="in the original image")
     if moved:
         p_values.plot([], [], "o:", color=GREY, mfc="white", label="in the image as shown")
@@ -233,9 +233,8 @@ def _maps(panels: Sequence[Axes], maps: dict[str, tuple[Any, int, bool]], label:
 def mean_by_displacement(runs: Sequence[Trained], record: int, as_shuffled: bool) -> FloatArray:
     """Mean of <p_i, p_j> by the displacement from patch i to patch j, in units of the contrast.
 
-    `as_shuffled`: places in the shuffled images of training; else in the original ones. Returns
-    float array, shape (2 reach + 1, 2 reach + 1), where ``reach`` is half of the grid; NaN in the
-    middle.
+    `as_shuffled`: whether places are those in the shuffled images of training. The array has shape
+    (2 reach + 1, 2 reach + 1), with ``reach`` half of the grid, and NaN in the middle.
     """
     grid = int(len(runs[0].places()) ** 0.5)
     reach = max(1, grid // 2)

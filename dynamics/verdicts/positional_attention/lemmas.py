@@ -1,13 +1,11 @@
 r"""Lemmas 4.1, 4.2, 4.3 and Simplification 3.1: the three scalars and their rates.
 
-Lemma 4.1 is measured on gradient descent over every entry of A; Lemma 4.2 on samples, where the
-orthogonal part of the gradient must vanish as N grows; Lemma 4.3 along the reduced flow, by its
-hidden constants.
-
-With :math:`\kappa` the largest :math:`|z|/C` of a random set, the three scalars can classify every
-sample iff :math:`(L-1)\,\kappa^p < 1` (`theory.papers.positional_attention.separability`): full
-attention is measured on both sides. `dynamics.verdicts.positional_attention.plateau` measures
-whether training reaches it.
+Lemma 4.1 is measured on gradient descent over every entry of A, Lemma 4.2 on samples, where the
+orthogonal part of the gradient must vanish as N grows, and Lemma 4.3 along the reduced flow, by its
+hidden constants. With :math:`\kappa` the largest :math:`|z|/C` of a random set, the three scalars
+can classify every sample iff :math:`(L-1)\,\kappa^p < 1`
+(`theory.papers.positional_attention.separability`): full attention is measured on both sides of
+this criterion.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ from theory.papers.positional_attention.separability import criterion
 HORIZON, LONG = 1e5, 1e7
 ROUNDING = 1e-12
 COUNTS, SEEDS = (1000, 4000, 16_000, 64_000), 8
-"""First: numbers of samples; second: draws of each, for the gradient by v orthogonal to w*."""
+"""First: numbers N of samples; second: draws at each N, for the gradient by v orthogonal to w*."""
 STEEP = -0.35
 """Largest exponent in N of a gradient that vanishes like sampling noise, N^(-1/2)."""
 CHECKPOINTS = 120
@@ -41,9 +39,9 @@ TINY = 1e-300
 """Substitute for a constant of |rho| that is not positive, to take its logarithm."""
 BETAS = (0.3, 1.0, 2.0)
 FAR = 1e3
-"""(beta - rho) over the scale at full attention; attention between sets is then 0."""
+"""Ratio of (beta - rho) to the scale at full attention; attention between sets is then 0."""
 CHECKED = ((8, 2, 3), (9, 3, 3), (12, 3, 3), (15, 3, 3), (16, 4, 3), (20, 2, 3), (16, 4, 5))
-"""Sizes (D, C, p) with the criterion on both sides of 1."""
+"""Sizes (D, C, p) with the criterion (L-1) kappa^p on both sides of 1."""
 
 
 @claim(
@@ -57,7 +55,7 @@ CHECKED = ((8, 2, 3), (9, 3, 3), (12, 3, 3), (15, 3, 3), (16, 4, 3), (20, 2, 3),
 def lemma_4_1(case: Case) -> dict[str, Any]:
     """Spread of A inside each orbit along gradient descent on every entry."""
     run = case.run
-    if run.outcome.kind == DIVERGED:  # huge entries are not comparable
+    if run.outcome.kind == DIVERGED:  # entries are too large to compare
         raise Undecided(f"gradient descent has {run.outcome}", "step size")
     parts = {"inside sets": run["gamma_spread"], "between sets": run["rho_spread"]}
     return {
@@ -97,7 +95,7 @@ def lemma_4_2(case: Case) -> dict[str, Any]:
 
 
 def _slowly(rows: list[dict[str, Any]], finding: Finding) -> Finding:
-    """Whether the largest constants grow more slowly along D than every power of D."""
+    """Finding whether the largest constants grow more slowly along D than every power of D."""
     if finding.holds is not True:
         return finding
     if len(rows) == 1:
@@ -142,7 +140,7 @@ def lemma_4_3(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, r"$\gamma - \rho$", {"0": 0.0}, ("log", "symlog")),
 )  # fmt: skip
 def simplification_3_1(case: Case) -> dict[str, Any]:
-    """Association at several entries beta on the fixed diagonal."""
+    """Association at several values beta of the fixed diagonal."""
     ends, curves = [], {}
     for beta in BETAS:
         parameters = replace(case.parameters, beta=beta)
@@ -176,7 +174,7 @@ def role_of_nu(case: Case) -> dict[str, Any]:
     "1 +- {apart:.2g}",
 )  # fmt: skip
 def gaussian_positions(case: Case) -> dict[str, Any]:
-    """A = P^T P at the start with P from N(0, sigma_A / D): its diagonal and its other entries."""
+    """Diagonal and other entries of A = P^T P at the start, with P from N(0, sigma_A / D)."""
     problem = GramEmpirical(case.parameters, 1, case.seed, test_samples=1)
     matrix = problem.matrices(problem.initial_state[None])[0] / case.parameters.beta
     off = matrix[~np.eye(len(matrix), dtype=bool)]
@@ -187,7 +185,7 @@ def gaussian_positions(case: Case) -> dict[str, Any]:
 
 
 def mixed_with_zeros(parameters: Any) -> None:
-    """Raise Undecided for a law outside the hypothesis of the claim."""
+    """Raise Undecided unless random sets are mixed and q < 1, the hypothesis of the claim."""
     if parameters.random_sets != MIXED:
         raise Undecided("the claim assumes random_sets=mixed", "law")
     if parameters.q == 1:

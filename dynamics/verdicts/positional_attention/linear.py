@@ -27,9 +27,9 @@ Size = tuple[int, int, float]
 BOUND = float(linear_rules.BOUND)
 HEAD = constructions.Head()
 SHARE = 0.8
-"""Share of C - 1 that a measured exponent must reach; it approaches C - 1 as D grows."""
+"""Ratio to C - 1 that a measured exponent must reach; the ratio approaches 1 as D grows."""
 MOST_ADDITIONS = 4e9
-"""Most additions in a convolution over the sets for an exact error."""
+"""Largest number of additions in a convolution over the sets for an exact error."""
 GROWING = tuple({"D": 2 * C * (C + 1), "C": C, "q": C / (2 * C + 1)} for C in (2, 4, 6))
 """Laws with q (D - C) = C^2: sign(Z) errs more than 1/8; exponents are along D, 2D, 4D, 8D."""
 MORE = tuple({"D": 2 * C * (C + 1), "C": C, "q": C / (2 * C + 1)} for C in (3, 8))
@@ -38,11 +38,10 @@ MORE = tuple({"D": 2 * C * (C + 1), "C": C, "q": C / (2 * C + 1)} for C in (3, 8
 def joint_law(
     law: Size, value: Callable[[int], int], whole: bool = True
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """Joint law of sum_l value(z_l) and Z given y = +1.
+    """Values t of sum_l value(z_l) and z of Z, and their joint probabilities (t, z) given y = +1.
 
-    `value`: odd function with its maximum at C; `whole`: include Z; else the law of the first sum.
-    Returns t, z, int arrays, shapes (2 T + 1, 1) and (1, 2 D + 1 or 1): values of both. Returns
-    chances, shape (t, z).
+    `value`: odd function with its maximum at C; `whole`: whether to include Z; otherwise the law is
+    that of the first sum alone.
     """
     D, C, q = law
     reach, sums = D // C * value(C), D * whole
@@ -87,9 +86,9 @@ def theorem_3_1(case: Case) -> dict[str, Any]:
 
 
 def along_size(case: Case, error: Any) -> dict[str, Any]:
-    """Exponent of an error in D from the last doubling, as a share of C - 1.
+    """Exponent in D of an error from the last doubling, divided by C - 1.
 
-    `error`: (D, C, q) -> float, evaluated at D, 2 D, 4 D, 8 D and fixed q (D - C).
+    `error`: function of (D, C, q), evaluated at D, 2 D, 4 D, 8 D and fixed q (D - C).
     """
     D, C, q = _size(case.parameters)
     sizes = [D, 2 * D, 4 * D, 8 * D]
@@ -111,7 +110,7 @@ ALONG = {
     words="Pr[y f* <= 0] = {error:.3g}, falling as D^-{exponent:.2f}",
 )  # fmt: skip
 def definition_2_1(case: Case) -> dict[str, Any]:
-    """Chance that the labelling function of Assumption 1 has another sign than the label."""
+    """Probability that the labelling function of Assumption 1 has another sign than the label."""
     falling = along_size(case, lambda *law: float(label_law(law, False)[: law[0] + 1].sum()))
     return falling | {"open": "size"}
 
@@ -134,7 +133,7 @@ def definition_2_1(case: Case) -> dict[str, Any]:
     "nu -> 0, with {finite:.3g} at nu=0.001 and alpha=0.3; it falls as D^-{exponent:.2f}",
 )  # fmt: skip
 def theorem_3_2(case: Case) -> dict[str, Any]:
-    """Error if every set attends to the next one, along D, and the attention of the encodings."""
+    """Error along D if every set attends to the next one, and the attention of the encodings."""
     D, C, q = size = _size(case.parameters)
     p, partition = case.parameters.p, Partition.contiguous([C] * (D // C))
     if (8 * D / C) ** 2 * (2 * C + 1) * 2 * C**p > MOST_ADDITIONS:
@@ -160,7 +159,7 @@ def theorem_3_2(case: Case) -> dict[str, Any]:
 def finite_error(law: Size, p: int) -> float:
     """Error of sharp attention to one set at the nu and alpha of `HEAD`; ties count half."""
     powers, sums, chances = joint_law(law, lambda z: z**p)
-    attended = law[0] * HEAD.alpha / law[1]  # o = D alpha z / C
+    attended = law[0] * HEAD.alpha / law[1]  # the hidden value o = D alpha z / C
     margin = attended**p * powers + HEAD.nu * attended * sums
     return float(chances[margin < 0].sum() + chances[margin == 0].sum() / 2)
 

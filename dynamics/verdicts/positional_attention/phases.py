@@ -1,7 +1,4 @@
-"""Theorem 4.1, Events I to III and the statements of Section 4.1, along the reduced flow.
-
-Gradient descent differs from the flow by its step size. Lemma D.2 is quoted from Section 4.1.
-"""
+"""Theorem 4.1, Events I to III and the statements of Section 4.1, along the reduced flow."""
 
 from __future__ import annotations
 
@@ -22,17 +19,17 @@ from theory.papers.positional_attention.linear_rules import sign_rule_error
 LONG = 1e6
 DRAWS, AT_ONCE = 400_000, 4_000_000
 NEAR = 0.1
-"""Largest share left of the gap between the linear rule's and the irreducible error, if learned."""
+"""Share of the gap from the linear rule's to the irreducible error that may be left if learned."""
 STILL = 0.05
 """Largest relative change of G up to T0 for which attention counts as unchanged."""
 CLEAR = 10.0
-"""Least excess of the error of sign(Z) over the best rule's, in standard errors, to compare."""
+"""Smallest excess of the error of sign(Z) over the best rule's, in standard errors, to compare."""
 LINEAR_LEFT = 0.5
-"""Least share left of the gap to the irreducible error for a model that has not generalised."""
+"""Share of the gap to the irreducible error from which a model has not generalised."""
 LARGEST_ALPHA, ALPHAS = 1e2, 400
 """Largest a in v = a w*, and points of a logarithmic grid from 1e-3 times alpha at the start."""
 HIGH = 2.0
-"""Loss of the predictor (2), over the loss at the end of training, from which it is high."""
+"""Ratio of the loss of predictor (2) to the loss at the end of training that counts as high."""
 HORIZONS = (1e3, 1e4, 1e5, 1e6)
 NEVER = {
     "T0": "no T0: attention never takes over the growth of the signal",
@@ -47,10 +44,7 @@ LATE = (
 
 
 def sampled_error(law: Any, state: FloatArray, seed: int) -> tuple[float, float]:
-    """Population error of a symmetric state and its standard error, from draws; ties count half.
-
-    `state`, shape (3,): (alpha, gamma, rho).
-    """
+    """Drawn population error of (alpha, gamma, rho), ties counting half, and its standard error."""
     found = derived_observables(state[None], np.zeros((1, 3)), law)
     own, mate, other = (float(found[name][0]) for name in ("Lambda", "Gamma", "Xi"))
     types, size, (plus, minus, none) = law.set_law.types, law.D, law.set_law.types.T
@@ -61,7 +55,7 @@ def sampled_error(law: Any, state: FloatArray, seed: int) -> tuple[float, float]
         inner = size * state[0] * inner
         return np.asarray(inner**law.p + law.nu * inner)
 
-    # Contribution of a set of each type to F, by the sum Z of all types; and without signs.
+    # Contribution to F of a set of each type: through the sum Z of all types, and without signs.
     parts = [n[:, None] * act(x) for n, x in ((plus, 1.0), (minus, -1.0), (none, 0.0))]
     added, gross = sum(parts), sum(map(np.abs, parts))
     signal, generator = int(np.flatnonzero(plus == law.C)[0]), np.random.default_rng(seed)
@@ -79,7 +73,7 @@ def sampled_error(law: Any, state: FloatArray, seed: int) -> tuple[float, float]
 
 
 def event_of(case: Case, name: str) -> Event:
-    """Event T0 or T1 of a run; undecided if it does not occur."""
+    """Event T0 or T1 of a run; undecided if the event does not occur."""
     event = case.run.events[name]
     if not event:
         raise Undecided(NEVER[name], "time")
@@ -87,9 +81,9 @@ def event_of(case: Case, name: str) -> Event:
 
 
 def errors_at(case: Case, state: FloatArray) -> dict[str, float]:
-    """Errors of a state, of sign(Z) and of the best rule, and the share left of their gap.
+    """Errors of a state (alpha, gamma, rho), of sign(Z) and of the best rule.
 
-    `state`, shape (3,): (alpha, gamma, rho).
+    The value ``left`` is the share left of the gap from sign(Z) to the best rule.
     """
     law = case.parameters
     error, margin = sampled_error(law, state, case.seed)
@@ -207,8 +201,8 @@ def _after(case: Case, which: int) -> dict[str, Any]:
     """Row on T1 in the reading here and in the literal one, by an index of three measurements.
 
     The measurements are alpha at the end over alpha at T1 (0), alpha at the end over its maximum
-    since T1 (1), and the share of records at which alpha rises (2), from differences of records:
-    the gradient at an integrated state on the slow manifold has the sign of the integration error.
+    since T1 (1), and the share of records at which alpha rises (2), from differences of records,
+    because the gradient on the slow manifold has the sign of the integration error.
     """
     alpha, found = case.run["alpha"], []
     for event in (event_of(case, "T1"), case.run.events["T1_paper"]):
@@ -268,7 +262,7 @@ def any_time(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, r"$\gamma - \rho$", {"0": 0.0}, ("log", "symlog")),
 )  # fmt: skip
 def gamma_above_rho(case: Case) -> dict[str, Any]:
-    """Difference gamma - rho at every record; both are equal at the start."""
+    """Difference gamma - rho at every record, which is 0 at the start."""
     gap = case.run["gamma"] - case.run["rho"]
     return {"value": gap.min(), "time": case.run.time[int(gap.argmin())], **along(case, gap)}
 

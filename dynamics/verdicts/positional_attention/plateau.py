@@ -2,7 +2,7 @@ r"""Ends of training, predicted at the plateau of Event I.
 
 At the plateau the exact sign of the rate of gamma - rho is known
 (`theory.papers.positional_attention.plateau`). A flow ends with association if gamma is above rho,
-and without it if gamma is below: gamma then falls like -ln(time), while rho converges.
+and without association if gamma is below: gamma then falls like -ln(time), while rho converges.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from theory.papers.positional_attention.data_law import ANY, MIXED
 from theory.papers.positional_attention.plateau import Plateau
 
 END = 1e7
-"""Time at the end of a flow."""
+"""Horizon of a flow."""
 APART = 1.0
-"""Least |gamma - rho| over the scale at which a flow has ended; attention differs by e there."""
+"""Smallest |gamma - rho| over the scale at which a flow has ended; attention differs by e there."""
 ENOUGH = 0.95
 """Share of the cases that must end as predicted."""
 SIZES = ((9, 3, MIXED), (12, 3, ANY), (16, 4, ANY))
@@ -54,7 +54,7 @@ def plateau_of(parameters: Any) -> Plateau:
 
 
 def prediction(parameters: Any) -> dict[str, float]:
-    """Alpha at the plateau and the rate of gamma - rho there; NaN without a plateau."""
+    """Alpha at the plateau, and the rate of gamma - rho there, or NaN without a plateau."""
     plateau = plateau_of(parameters)
     alpha = plateau.alpha(parameters.nu ** (1 / (parameters.p - 1)))
     return {"alpha": alpha, "lead": plateau.lead(alpha) if isfinite(alpha) else np.nan}

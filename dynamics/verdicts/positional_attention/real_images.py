@@ -1,9 +1,9 @@
 """Section 6 on real images: networks, patch association along training, and claims.
 
-Three networks (`dynamics.images.networks`): a transformer with vanilla and one with positional
-attention, otherwise equal, and a convolutional control. Each is trained by Adam at one learning
-rate, from several seeds, on original images and on images with permuted blocks of s x s pixels (the
-paper's grid shuffle of size s), without augmentation.
+Three networks (`dynamics.images.networks`), a transformer with vanilla and one with positional
+attention, otherwise equal, and a convolutional control, are trained by Adam at one learning rate,
+from several seeds, without augmentation: on original images and on images with permuted blocks of s
+x s pixels (the paper's grid shuffle of size s).
 
 Positions start as N(0, s_P^2). At the spread 0.02, vanilla attention must learn positions before it
 can tell patches apart; at the spread 1, positions differ from the start and hardly move.
@@ -41,7 +41,7 @@ PATCHES = {8: 1, 28: 4, 32: 4}
 EARLY = (0, 20, 50, 100, 200)
 """Steps at which association is measured, in addition to the lengths of the runs."""
 WHICH = {"gram": "<p,p>", "scores": "A"}
-"""Matrix whose association is measured -> its letter in tables."""
+"""Matrix whose association is measured -> letter of the matrix in tables."""
 STEPS, SPREADS, SEEDS = (500, 2000), (0.02, 1.0), 5
 SMALL, LARGE = 0.02, 1.0
 """Spreads of the positions at the start; association is measured from the small one."""
@@ -62,11 +62,11 @@ P_VALUES = Picture("steps", "p-value of association, all seeds", {f"{LEVEL:g}": 
 class Plan:
     """Settings of the runs for a figure or a claim.
 
-    `data`: as in `datasets.load`; `patch`, `shuffle`: sides in pixels; 0 for the default of
-    `PATCHES`, and for blocks of one patch; `steps`: lengths of the runs, ascending; `spreads`:
-    standard deviations of the positions at the start; `pixels`: whether they are shuffled: False,
-    True or both; `kinds`: of networks; `samples`, `tests`: numbers of images; 0 for all up to a
-    bound (`datasets.split`).
+    `data`: name as in `datasets.load`; `patch`, `shuffle`: sides in pixels of patches and permuted
+    blocks, 0 for the default of `PATCHES` and for blocks of one patch; `steps`: lengths of the
+    runs, ascending; `spreads`: standard deviations of the positions at the start; `pixels`: whether
+    pixels are shuffled, False, True or both; `kinds`: kinds of networks; `samples`, `tests`:
+    numbers of images, 0 for all up to a bound (`datasets.split`).
     """
 
     data: str = "digits"
@@ -96,9 +96,7 @@ class Plan:
 
 
 def name_of(kind: str, spread: float) -> str:
-    """Name of a transformer.
-
-    `spread`: standard deviation of the positions at the start.
+    """Name of a transformer whose positions start with the standard deviation `spread`.
 
     Examples
     --------
@@ -112,8 +110,8 @@ def name_of(kind: str, spread: float) -> str:
 class Trials:
     """All runs of a plan.
 
-    `patch`, `shuffle`: realized sides in pixels; `runs`: (network, whether shuffled) -> one run per
-    seed.
+    `patch`, `shuffle`: realized sides in pixels; `runs`: (network, whether shuffled) -> one run for
+    each seed.
     """
 
     plan: Plan
@@ -151,27 +149,21 @@ class Trials:
         return estimate(one - other)
 
     def p_value(self, name: str, moved: bool, which: str, shown: bool, steps: int) -> float:
-        """Combined p-value of association over all seeds; for scores, of either sign."""
+        """Combined p-value of association over all seeds, which for scores can have either sign."""
         at, kind = self.plan.records.index(steps), "p_value" if which == "gram" else "either"
         found = [run.association(which, at, shown) for run in self.runs[name, moved]]
         return protocol.combined_p_value([getattr(each, kind) for each in found])
 
     @cached_property
     def corrected(self) -> Mapping[tuple[Any, ...], float]:
-        """Holm-corrected `p_value`, (*view, steps) -> p-value.
-
-        The correction is over all `views`, at the start and at each length.
-        """
+        """View and steps -> Holm-corrected `p_value`, over all views, start and lengths of run."""
         keys = [(*view, steps) for view in self.views for steps in (0, *self.plan.steps)]
         values = protocol.holm([self.p_value(*key) for key in keys])
         return dict(zip(keys, values.tolist(), strict=True))
 
 
 def train_all(plan: Plan, folder: Path | None = None) -> Trials:
-    """Train all networks of a plan.
-
-    `folder`: of the checkpoints of the runs; existing ones are resumed.
-    """
+    """Train all networks of a plan, or resume the runs whose checkpoints are in `folder`."""
     images = datasets.load(plan.data)
     patch = plan.patch or PATCHES.get(images.side, 1)
     shuffle = plan.shuffle or patch
@@ -180,7 +172,7 @@ def train_all(plan: Plan, folder: Path | None = None) -> Trials:
     total = len(networks) * len(plan.pixels) * len(plan.seeds) * plan.steps[-1]
     runs: dict[tuple[str, bool], list[Trained]] = {}
     with bar(f"networks on {Path(images.name).name}", total) as progress:
-        # Seed by seed, so that an interrupted protocol has complete seeds.
+        # Runs are grouped by seed, so that an interrupted protocol has complete seeds.
         for seed, (name, network), moved in product(plan.seeds, networks.items(), plan.pixels):
             more = plan.records, plan.samples, plan.tests
             trial = Trial(network, seed, shuffle if moved else 0, *more)
@@ -216,10 +208,7 @@ def _gaps(*pair: Trials) -> list[Estimate]:
 
 
 def _p_values(case: Case, moved: bool) -> dict[str, Any]:
-    """P-values over all seeds from the small spread, along training, and after Holm's correction.
-
-    The correction is over the start and each length, both kinds of attention, and all neighbours.
-    """
+    """P-values over all seeds from the small spread, along training, and Holm-corrected ones."""
     series, curves = {}, {}
     for kind, shown in product((VANILLA, POSITIONAL), (False, True)[: 1 + moved]):
         trials = _trials(case, kind, moved)
@@ -258,15 +247,12 @@ def figure_1a(case: Case) -> dict[str, Any]:
 def figure_5c(case: Case) -> dict[str, Any]:
     """P-values for original and for shown neighbours, after training on shuffled pixels."""
     row = _p_values(case, moved=True)
-    # A missing association is not denied, only not seen.
+    # An association that is not seen is not excluded.
     return row | ({"open": "trials"} if row["shown"] >= LEVEL else {})
 
 
 def change_by_shuffling(kind: str, seed: int, side: int = 8) -> float:
-    """Relative change of outputs if pixels are shuffled and positions are permuted with them.
-
-    `kind`: of attention; `side`: of images, in pixels.
-    """
+    """Relative change of outputs if pixels and positions are permuted alike, by attention kind."""
     network, random = Transformer(kind), np.random.default_rng(seed)
     theta = network.start(side, 1, 10, seed) | {"head": random.normal(size=(network.width, 10))}
     pixels = random.normal(size=(8, side, side, 1)).astype(np.float32)

@@ -1,9 +1,9 @@
 """Gradient descent on samples: Theorem 4.2 and Figure 4 from a random start, and effects of N.
 
 Association and test error are measured with many and with few samples; at a small size, training is
-long enough to test "any T". The figure ``deviation``: orbit means on noise-free samples from the
-symmetric start leave the reduced run by N^(-1/2). The figure ``phase``: share of associated rows
-over N and q from a random start.
+long enough to test "any T". In the figure ``deviation``, orbit means on noise-free samples from the
+symmetric start leave the reduced run by N^(-1/2); the figure ``phase`` shows the share of
+associated rows over N and q.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from theory.papers.positional_attention.linear_rules import sign_rule_error
 
 DURATION, RATE = 400.0, 0.02
 BELOW_LIMIT = 0.6
-"""Largest learning rate, as a share of the stability limit of the reduced run."""
+"""Largest learning rate, divided by the stability limit of the reduced run."""
 WORK = 8.5e11
-"""Most multiplications and additions of one run: half a minute on two cores."""
+"""Largest number of multiplications and additions of a run: half a minute on two cores."""
 SAMPLES, FEW, LEAST = 16_000, 16, 200
-"""First: N; second: divisor of N for a run with few samples; third: least N of a run."""
+"""First: number N; second: divisor of N for a run with few samples; third: least N of a run."""
 SMALL, SMALL_SAMPLES, LONG = 9, 6000, 1600.0
-"""First: largest D of a long run; second: its N; third: its time."""
+"""First: largest D of a long run; second: number N of its samples; third: its horizon."""
 LEARNED = 0.6
-"""Largest ratio of the error to the linear rule's, if association is learned."""
+"""Largest ratio of the error to the linear rule's error if association is learned."""
 OF_SAMPLES: dict[str, Any] = {
     "shown": (*SHOWN, "d", "omega"), "varies": ("seed", "time"), "again": False
 }  # fmt: skip
@@ -61,10 +61,7 @@ def stable_rate(system: System, parameters: Any) -> float:
 
 
 def train(case: Case, samples: int, time: float = DURATION) -> Trajectory:
-    """Gradient descent on N noisy samples from a random start, shared by claims and figures.
-
-    `samples`: N.
-    """
+    """Gradient descent on N noisy samples from a random start, shared by claims and figures."""
     eta = stable_rate(case.system, case.parameters)
     steps = round(time / eta)
     record = tuple(np.unique(np.rint(np.geomspace(1, steps, 60)).astype(int)).tolist())
@@ -74,10 +71,7 @@ def train(case: Case, samples: int, time: float = DURATION) -> Trajectory:
 
 
 def affordable(case: Case, time: float) -> int:
-    """Largest N within `WORK` operations for one run.
-
-    Raises Undecided if it is below `LEAST`.
-    """
+    """Largest N within `WORK` operations for one run; undecided if it is below `LEAST`."""
     law = case.parameters
     most = int(WORK * RATE / time / (law.D * (4 * law.d + 6 * law.D)))
     if most < LEAST:
@@ -117,7 +111,7 @@ def theorem_4_2(case: Case) -> dict[str, Any]:
     row["few"] = f"; N={count // FEW:,}: {share:.0%} and {worse:.2%}"
     row["curves"] |= {f"N={count // FEW:,}": (few.time[1:], few["patch_association"][1:])}
     if count == SAMPLES and share >= shares[-1] and worse <= error / 0.9:
-        del row["open"]  # more samples would not help
+        del row["open"]  # more samples would not decide
     return row
 
 
@@ -155,8 +149,8 @@ def deviation(
 ) -> dict[str, FloatArray]:
     """Distance of orbit means on noise-free samples from the reduced run, after 200 steps at 0.02.
 
-    `parameters`: with d = 1 and sigma = 0; `counts`: N. Returns dict: reduced state -> signed
-    distance, shape (counts, seeds).
+    The law needs d = 1 and sigma = 0; `counts` are the numbers N. Each reduced scalar has signed
+    distances of shape (counts, seeds).
     """
     reduced, steps, rows = system.ReducedPopulation(parameters), 200, []
     for count in counts:
@@ -173,12 +167,12 @@ def deviation(
 
 
 def root_mean_square(distances: FloatArray) -> FloatArray:
-    """Root mean square over the seeds; `distances` has shape (counts, seeds)."""
+    """Root mean square of distances (counts, seeds) over the seeds."""
     return np.asarray(np.sqrt((distances**2).mean(axis=1)))
 
 
 def deviation_figure(system: System, request: FigureRequest) -> Drawing:
-    """Deviation from the reduced run over N. Options: ``samples`` (the N), ``seeds``."""
+    """Deviation from the reduced run over N; options ``samples`` (the N), ``seeds``."""
     options = request.options({"samples": COUNTS, "seeds": 16}, {"seeds": 64})
     law = request.make_parameters(system, D=8, C=2, d=1, sigma=0.0)
     counts, seeds = np.array(options["samples"]), options["seeds"]
@@ -209,7 +203,7 @@ def deviation_figure(system: System, request: FigureRequest) -> Drawing:
 
 
 def phase_figure(system: System, request: FigureRequest) -> Drawing:
-    """Association over (N, q). Options: ``samples``, ``chances``, ``seeds``, ``time``."""
+    """Association over (N, q); options ``samples``, ``chances``, ``seeds``, ``time``."""
     options = request.options(CELLS, ALL_CELLS)
     counts, chances, time = (options[name] for name in ("samples", "chances", "time"))
     law, seeds = request.make_parameters(system, ("q",), D=16, C=4), request.seeds(options["seeds"])

@@ -1,6 +1,6 @@
 r"""Theorems 5.1 and 5.2: the value vector is fine-tuned on a new feature, with frozen attention.
 
-The downstream law has the same sets, and neither law nor descent prefers a feature: a run is
+The downstream law has the same sets, and neither law nor descent prefers a feature, so a run is
 gradient descent on (E) with learning rate 0 for A, from a small random v. Errors are rescaled: 0 is
 the irreducible error, 1 that of sign(Z), which needs no attention; uniform attention is a linear
 rule and stays at or above 1. Errors are medians over seeds: with one sample, v may grow along a
@@ -43,19 +43,19 @@ from theory.papers.positional_attention.samples import assumption_1, samples
 from theory.symmetry import Partition
 
 PRE_TRAINING = 100.0
-"""Time of pre-training over D^2."""
+"""Time of pre-training, divided by D^2."""
 START, STEPS = 0.016, 2000
-"""First: D times the spread of v at the start; second: steps of fine-tuning."""
+"""First: spread of v at the start times D; second: steps of fine-tuning."""
 SHARE = 0.25
-"""Largest error of a transfer, as a share of the way from the irreducible error to sign(Z)."""
+"""Largest error of a transfer, as a share of the gap from the irreducible error to sign(Z)'s."""
 GAP = 5e-3
-"""Least excess of the error of sign(Z) over the irreducible one, for attention to matter."""
+"""Smallest excess of the error of sign(Z) over the irreducible one for attention to matter."""
 LARGEST, LARGEST_LEADING, LARGEST_BOUND = 1 << 16, 1 << 20, 1 << 13
 """Largest D d for fine-tuning and for the leading direction, and largest D of the exact bound."""
 FAR = 1e3
 """Minus the logit at which attention is 0."""
 ERROR, SEEDS = 0.05, 9
-"""First: largest small test error; second: seeds of the leading direction."""
+"""First: largest test error that counts as small; second: seeds of the leading direction."""
 TRANSFER = tuple(law(D, 8) for D in (16, 32, 64))
 VANISHING = tuple(law(D, 2 * C, C) for D, C in ((64, 4), (256, 8), (1024, 16)))
 """Laws with q (D - C) = 2 C, where the error of sign(Z) falls as C grows like log D."""
@@ -64,10 +64,7 @@ CONSTANT = tuple(law(D, 16) for D in (64, 256))
 
 
 def orbit_logits(law: Any, state: ArrayLike) -> FloatArray:
-    """Matrix A with beta, gamma and rho on its orbits (Lemma 4.1), shape (D, D).
-
-    `state`, shape (3,): (alpha, gamma, rho); alpha is not used.
-    """
+    """Matrix A (D, D) with beta, gamma and rho of a state (alpha, gamma, rho) on its orbits."""
     _, gamma, rho = np.asarray(state)
     matrix = np.where(same_set(Partition.contiguous([law.C] * law.L)), gamma, rho)
     np.fill_diagonal(matrix, law.beta)
@@ -75,10 +72,9 @@ def orbit_logits(law: Any, state: ArrayLike) -> FloatArray:
 
 
 def attentions(system: System, law: Any) -> tuple[dict[str, FloatArray], dict[str, float]]:
-    """Attention of the true sets, of pre-training (late and early), and uniform attention.
+    """Logits A (D, D) of the true sets, of late and early pre-training, and of equal attention.
 
-    Returns logits, dict of arrays, shape (D, D). Returns inside, dict of float: share of the
-    attention inside the own set, G/D.
+    The second mapping is the share of the attention inside the own set, G/D, for each.
     """
     time, own = PRE_TRAINING * law.D**2, replace(law, beta=0.0)
     run = flow(system.ReducedPopulation(law), time, record=[0.0, time / 100, time])
@@ -98,9 +94,9 @@ def attentions(system: System, law: Any) -> tuple[dict[str, FloatArray], dict[st
 def fine_tuned(
     system: System, law: Any, logits: Mapping[str, FloatArray], count: int, seeds: range
 ) -> dict[str, FloatArray]:
-    """Test errors after fine-tuning v on some samples, for each attention, shape (seeds,).
+    """Attention -> test errors after fine-tuning v, one for each seed.
 
-    `logits`: name -> A, shape (D, D); `count`: downstream samples.
+    `logits`: name of an attention -> A, shape (D, D); `count`: number of downstream samples.
     """
     spread = law.q * (law.D - law.C)
     linear = 0.3 / (law.D ** (2 / 3) * (law.C**2 + spread))
@@ -109,7 +105,7 @@ def fine_tuned(
         problem = system.FullEmpirical(replace(law, omega=START / law.D), count, seed)
         start = problem.initial_state
         for kind, matrix in logits.items():
-            problem.layout.part(start, "A")[:] = matrix  # a view
+            problem.layout.part(start, "A")[:] = matrix  # writes into start
             rate = linear if np.ptp(matrix) == 0 else 0.1 / law.D**2
             run = descend(problem, (rate, 0.0), STEPS, record=[STEPS], initial=start)
             errors[kind].append(float(run["test_error"][-1]))
@@ -156,10 +152,7 @@ def theorem_5_1(case: Case) -> dict[str, Any]:
 
 
 def leading_error(law: Any, count: int, seed: int) -> float:
-    """Exact error of the leading direction of all patches of some samples, read by sign(Z).
-
-    `count`: samples.
-    """
+    """Exact error of the leading direction of all patches of `count` samples, read by sign(Z)."""
     from scipy.linalg import eigh
     from scipy.stats import norm
 
@@ -168,12 +161,12 @@ def leading_error(law: Any, count: int, seed: int) -> float:
     v = eigh(patches.T @ patches, subset_by_index=[law.d - 1] * 2)[1][:, 0]
     along = float(v[0] * np.sign(y @ (X.sum(axis=1) @ v)))  # w* is the first unit vector
     across = law.sigma * np.sqrt(max(law.D * (1 - along**2), 1e-300))
-    Z = np.arange(2 * law.C - law.D, law.D + 1)  # given y = +1
+    Z = np.arange(2 * law.C - law.D, law.D + 1)  # values of sum Z given y = +1
     return float(walk_law(law.D - law.C, law.q) @ norm.cdf(-along * Z / across))
 
 
 def _along_size(rows: list[dict[str, Any]], finding: Finding) -> Finding:
-    """Leave the claim undecided with one law, because the error must vanish along D."""
+    """Finding, undecided with one law because the error must vanish along D."""
     alone = finding.holds is False and len(rows) == 1
     return replace(finding, holds=None) if alone else finding
 

@@ -1,6 +1,6 @@
 """Section 4.2: deviations of a random start from the three scalars, and their growth.
 
-Two measurements of the exact population dynamics: the amplification Phi_max of small deviations
+Two measurements of the exact population dynamics are the amplification Phi_max of small deviations
 from the symmetric manifold (`dynamics.analysis.transverse_stability`), and the full population flow
 from A_ij ~ N(0, omega^2). The figures ``transverse`` and ``omega`` show both.
 """
@@ -34,7 +34,7 @@ from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.positional_attention.grid import SHOWN, claim
 
 LARGER = (1e-2, 5e-2)
-"""Spreads omega above the hypothesis."""
+"""Spreads omega of the start above the paper's hypothesis."""
 HORIZON, RECORDS = 1e5, 240
 AFFORDABLE, FEW_RECORDS = 1e8, 48
 """Most multisets times Hessian entries for a stability, and states for its least curvature."""
@@ -51,15 +51,12 @@ KINDS = {
 """Kind of a transverse direction -> colour, label."""
 EXACT_FIRST = ("sets", "patches", "gamma", "rho")
 SMALLEST = 1e-5
-"""Curvatures below this are drawn on a linear scale."""
+"""Curvature below which the axis is linear."""
 
 
 @lru_cache(maxsize=16)
 def spectrum(reduced: Any, law: Any, horizon: float) -> Transverse:
-    """Transverse spectrum along the reduced flow up to a time; cached.
-
-    `reduced`: ``ReducedPopulation`` of the system.
-    """
+    """Transverse spectrum along the reduced flow up to a time; cached."""
     times = [0.0, *np.geomspace(1e-3, horizon, RECORDS).tolist()]
     return transverse(Manifold(law), flow(reduced(law), horizon, rtol=1e-10, record=times))
 
@@ -86,13 +83,10 @@ def _growth(reduced: Any, law: Any, horizon: float) -> TransverseGrowth:
 
 @lru_cache(maxsize=16)
 def perturbed(full: Any, law: Any, seed: int, horizon: float) -> Trajectory:
-    """Full population flow from an attention matrix with noise of spread omega; cached.
-
-    `full`: ``FullPopulation`` of the system.
-    """
+    """Full population flow from an attention matrix with noise of spread omega; cached."""
     problem = full(law)
     start, noise = problem.initial_state, np.random.default_rng(seed).normal(size=(law.D,) * 2)
-    matrix = problem.layout.part(start, "A")  # a view
+    matrix = problem.layout.part(start, "A")  # writes into start
     matrix += law.omega * noise * ~np.eye(law.D, dtype=bool)
     return flow(problem, horizon, initial=start, record=60)
 
@@ -106,10 +100,7 @@ def perturbed(full: Any, law: Any, seed: int, horizon: float) -> Trajectory:
     picture=Picture("time", "amplification"),
 )  # fmt: skip
 def section_4_2(case: Case) -> dict[str, Any]:
-    """Amplification of deviations, and the full flow from random starts.
-
-    The claim fails if a start at this omega loses the association of the symmetric one.
-    """
+    """Amplification of deviations, and whether random starts at this omega keep association."""
     law, ends = case.parameters, {}
     make: Any = case.system.ReducedPopulation
     full: Any = case.system.FullPopulation
@@ -140,7 +131,7 @@ def section_4_2(case: Case) -> dict[str, Any]:
 
 
 def transverse_figure(system: System, request: FigureRequest) -> Drawing:
-    """Transverse stability along the reduced flow. Options: ``time``."""
+    """Transverse stability along the reduced flow; option ``time``."""
     options = request.options({"time": HORIZON})
     law = request.make_parameters(system, D=8, C=2, q=0.5)
     make: Any = system.ReducedPopulation
@@ -157,7 +148,7 @@ def transverse_figure(system: System, request: FigureRequest) -> Drawing:
 
 
 def omega_figure(system: System, request: FigureRequest) -> Drawing:
-    """Association over omega and time. Options: ``omegas``, ``seeds``."""
+    """Association over omega and time; options ``omegas``, ``seeds``."""
     law = request.make_parameters(system, ("omega",), D=8, C=2, q=0.5)
     few, many = np.geomspace(1e-3, 0.1, 7), np.geomspace(1e-3, 0.1, 13)
     options = request.options({"omegas": few, "seeds": 2}, {"omegas": many, "seeds": 5})
@@ -180,7 +171,7 @@ def omega_figure(system: System, request: FigureRequest) -> Drawing:
         image = axes.pcolormesh(*sides, shares, cmap="viridis", vmin=0, vmax=1, rasterized=True)
         axes.set(xscale="log", yscale="log", xlabel=r"time $\tau$")
         axes.set_ylabel(r"spread of the random start $\omega$")
-        # Largest spread for which linear theory predicts association.
+        # The line is the largest spread for which linear theory predicts association.
         axes.axhline(1 / peak, color=style.VERMILION, lw=1.2, ls="--")
         look: dict[str, Any] = {"color": style.VERMILION, "fontsize": 9}
         style.note(axes, r"$1/\Phi_{max}$", (time[0], 1 / peak), (3, 3), **look)
@@ -193,8 +184,8 @@ def omega_figure(system: System, request: FigureRequest) -> Drawing:
 def transverse_picture(result: Transverse, omega: float) -> Any:
     """Draw transverse eigenvalues over time, coloured by kind; below, the amplification.
 
-    `result`: along a run; its events T0 and T1 are marked if they occur; `omega`: spread of a
-    random start; the amplification 1/omega is marked.
+    `result`: spectrum along a run, whose events T0 and T1 are marked if they occur; `omega`: spread
+    of a random start, whose amplification limit 1/omega is marked.
     """
     positive = result.time > 0
     time, peak = result.time[positive], int(result.amplification.argmax())
@@ -244,7 +235,7 @@ def _curvatures(axes: Axes, result: Transverse, visible: NDArray[np.bool_]) -> N
     axes.axhspan(low, 0, color=style.GREY, alpha=0.10, lw=0)
     corner: dict[str, Any] = {"color": style.GREY, "ha": "right", "style": "italic"}
     style.note(axes, "repelling", (0.99, low), (0, 4), ("axes fraction", "data"), **corner)
-    # Label the most repelling mode where it fades, if it is row competition.
+    # The most repelling mode is labelled where it fades, if it is row competition.
     lowest = result.eigenvalues[:, 0]
     k = int(lowest.argmin())
     if result.shares.get("rows", np.zeros_like(result.eigenvalues))[k, 0] >= 0.9:

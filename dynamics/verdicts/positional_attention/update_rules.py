@@ -38,23 +38,23 @@ MARKS: Mapping[str, dict[str, Any]] = {
     "T0": {"marker": "o", "ms": 5}, "T1": {"marker": "s", "ms": 8, "mfc": "none"},
     "event_III": {"marker": "^", "ms": 5},
 }  # fmt: skip
-"""Marker of each event; T1 is an open square, so that T0 is visible inside."""
+"""Marker of each event, with an open square for T1, so that T0 is visible inside."""
 LAWS = {MIXED: "mixed: no random set of one sign (toy law)", ANY: "any: the law of the paper"}
 RECORDS = 600
-"""Records of a run of the figure."""
+"""Number of records of a run of the figure ``rules``."""
 SIZES = tuple({"D": D, "C": C, "q": 0.8} for D, C in ((12, 3), (16, 4)))
 MORE_SIZES = tuple({"D": D, "C": C, "q": 0.8} for D, C in ((24, 3), (32, 4), (48, 3), (64, 4)))
 ADAM_RATES, ADAM_STEPS = (1e-2, 1e-3, 1e-4), 100_000
 LONG = 1e7
-"""Time at the end of the flow that Adam is compared with."""
+"""Horizon of the flow that Adam is compared with."""
 
 
 def rules_figure(system: System, request: FigureRequest) -> Drawing:
     """The three events under descent, momentum, Adam and sign descent, under both laws.
 
-    Options: ``steps``, and the learning rate of each rule by its name. ``data``: ``runs``, each
+    Options: ``steps``, and the learning rate of each rule by its name. The data are ``runs``, each
     with law, rule, eta, steps of the events, ``half`` (first record with half of the attention
-    inside the own set), alpha, gamma and rho at the end, and outcome; ``steps``.
+    inside the own set), alpha, gamma and rho at the end, and outcome, and ``steps``.
     """
     options = request.options({"steps": 100_000, **RATES})
     law = request.make_parameters(system, ("random_sets",), D=9, C=3)
@@ -143,7 +143,7 @@ def _timeline(panel: Axes, run: Trajectory, row: int, colour: str, end: int) -> 
                     ("log", "linear")),
 )  # fmt: skip
 def adam(case: Case) -> dict[str, Any]:
-    """Association at the end of Adam, for laws whose flow ends without it."""
+    """Association at the end of Adam, for laws whose flow ends without association."""
     if _associated(case.run):
         raise Undecided("the flow associates too, so Adam cannot differ", "law")
     runs = {eta: descend(case.problem, eta, ADAM_STEPS, "adam") for eta in ADAM_RATES}

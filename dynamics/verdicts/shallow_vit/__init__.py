@@ -25,7 +25,7 @@ FIGURES = {
 
 
 def nothing_to_leave(*_: object) -> None:
-    """Stability of the full population on patterns: None, it moves as its projection does."""
+    """None, because the full population on patterns moves exactly as its projection does."""
 
 
 STABILITY = nothing_to_leave

@@ -1,4 +1,4 @@
-"""Attention: Proposition 2, its rate, Figures 4 and 7, and both readings of equation (1)."""
+"""Attention in Proposition 2, its rate, Figures 4 and 7, and both readings of equation (1)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from dynamics.verdicts.shallow_vit.tokens import mean_losses
 from theory.papers.shallow_vit.attention_limits import ceiling_of_samples
 
 CLOSE, MEAN_CLOSE = 0.95, 0.9
-"""Least attention close to 1, first: for every query; second: for the mean of all (Figure 4)."""
+"""Attention that counts as close to 1: for every query, and for the mean of all (Figure 4)."""
 LONG = 10.0
-"""Margin over the root of m of the run for the rate; large, so that training lasts."""
+"""Margin divided by sqrt(m) of the run for the rate; large, so that training lasts."""
 FINE = 0.02
 """Learning rate of the run for the rate; larger steps break the symmetry of the patterns."""
 APART = 0.05
@@ -37,11 +37,10 @@ QUERIES = "queries relevant {relevant:.3g}, confusion {confusion:.3g}, others {o
 
 
 def limit(law: Any, samples: Any) -> float | None:
-    """Ceiling of the mean attention to relevant tokens over all queries, without noise.
+    """Upper limit of the mean attention to relevant tokens over all queries, without noise.
 
-    None for ``"iid"`` data: the ceiling assumes n_* and n_# tokens in every sample.
-
-    `samples`: with ``counts``, ``labels`` and ``weights``, as `sampling.Vectors`.
+    The limit assumes n_* and n_# tokens in every sample, so it is None for ``"iid"`` data.
+    `samples`: count vectors, as `sampling.Vectors`.
     """
     if law.data == "iid":
         return None
@@ -55,7 +54,7 @@ def _by_kind(run: Trajectory, record: int = -1) -> dict[str, float]:
 
 
 def _excluded(rows: list[Row], finding: Finding) -> Finding:
-    """Let one run contradict if the ceiling, proved without noise, excludes the claim."""
+    """Finding that one run contradicts if the limit, proved without noise, excludes the claim."""
     single = () if any(row.get("proved") for row in rows) else finding.single
     return replace(finding, single=single)
 
@@ -95,7 +94,7 @@ def proposition_2(case: Case) -> dict[str, Any]:
 def rate(case: Case) -> dict[str, Any]:
     """Power law in time of 1 - attention of relevant queries, before training ends.
 
-    Undecided with confusion tokens, because the limit is not reached.
+    The row is undecided with confusion tokens, as 1 - attention then has a positive limit.
     """
     time, left = case.run.time, 1 - case.run["relevant_by_relevant"]
     late = (time >= 0.75 * time[-1]) & (time > 0)
@@ -103,7 +102,7 @@ def rate(case: Case) -> dict[str, Any]:
         raise Undecided(f"only {late.sum()} records in the last quarter of training", "time")
     if not (left[late] > 0).all():
         raise Undecided("all attention is on relevant tokens, up to rounding", "precision")
-    # Medians of both halves: steps can be unstable briefly before the loss is zero.
+    # Medians of both halves are used, as steps can be unstable briefly before the loss is zero.
     halves = late & (time < 0.875 * time[-1]), time >= 0.875 * time[-1]
     (t0, y0), (t1, y1) = ((np.median(time[half]), np.median(left[half])) for half in halves)
     slope = float(np.log(y1 / y0) / np.log(t1 / t0))
@@ -150,7 +149,7 @@ def of_patterns(law: Any) -> list[Any]:
 
 
 def _same_trend(rows: list[Row], finding: Finding) -> Finding:
-    """Compare the final attention between numbers of patterns."""
+    """Finding that compares the final attention between numbers of patterns."""
     if finding.holds is None:
         return finding
     ends = [row["value"] for row in rows]
@@ -177,12 +176,12 @@ def figures_7_and_8(case: Case) -> dict[str, Any]:
 
 
 def in_both_readings(law: Any) -> list[Any]:
-    """The law with one output weight per neuron, and with one per neuron and position."""
+    """The law with one output weight for each neuron, and for each neuron and position."""
     return [replace(law, noise=0.0, output_weights=each) for each in ("shared", "per_position")]
 
 
 def _compared(rows: list[Row], finding: Finding) -> Finding:
-    """Ratio of steps: one output weight per neuron and position over one per neuron."""
+    """Finding on the ratio of steps: output weights for each neuron and position, over neuron."""
     if any(row["holds"] is None for row in rows):
         return finding
     ratio = rows[1]["value"] / rows[0]["value"]

@@ -1,8 +1,7 @@
 """Figures 1a, 1b and 3: share of successful trials over the number of samples and one variable.
 
 A row of a diagram stops after two N at which all trials succeed; larger N are marked as not run.
-N50 is the N at which half of the trials succeed, with its 95 % interval
-(`dynamics.phase_diagrams.threshold`).
+N50 is the N at which half of the trials succeed (`dynamics.phase_diagrams.threshold`).
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ ALPHAS = {
     "rest": (0.27, 0.28, 0.29, 0.3, 0.32, 0.34, 0.37, 0.4, 0.45),
     "proportion": (0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4),
 }
-"""Values of alpha_* per family; `iterations.FAMILIES` defines alpha_# as a function of alpha_*."""
+"""Values of alpha_* of each family of `iterations.FAMILIES`, which define alpha_# by alpha_*."""
 SIGMAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 POINT: dict[str, Any] = {
     "ls": "", "ms": 5, "mec": "white", "mew": 0.8, "capsize": 2.5, "elinewidth": 1.4,
@@ -63,14 +62,14 @@ class Rows(NamedTuple):
 
     @property
     def share(self) -> FloatArray:
-        """Share of successful trials, shape (rows, counts); NaN for N that were not run."""
+        """Share of successful trials (rows, counts), or NaN for N that were not run."""
         share = np.full((len(self.trials), len(self.counts)), np.nan)
         for row, one in zip(share, self.trials, strict=True):
             row[: len(one.loss)] = (one.loss < SUCCESS).mean(axis=1)
         return share
 
     def n50(self, name: str = "value") -> FloatArray:
-        """N50, or another field of `Threshold`, of every row; NaN if only a bound is known."""
+        """N50, or another field of `Threshold`, of every row, or NaN if only a bound is known."""
         return np.array([getattr(one.n50, name) for one in self.trials])
 
     def growth(self, x: FloatArray) -> PowerLaw:
@@ -111,7 +110,7 @@ class Panel(NamedTuple):
 
 
 def figure_1a(system: System, request: FigureRequest) -> Drawing:
-    """N over alpha_*^-2. Options: ``alphas``, ``samples``, ``trials``, ``workers``, ``store``."""
+    """Figure 1a; options ``alphas``, ``samples``, ``trials``, ``workers``, ``store``."""
     options = _options(request, "alphas", ALPHAS["rest"])
     law = request.make_parameters(system, ("alpha_star", "alpha_confusion"), **LAW)
     family, at = FAMILIES["rest"], options["alphas"]
@@ -142,7 +141,7 @@ def figure_1a(system: System, request: FigureRequest) -> Drawing:
 
 
 def figure_1b(system: System, request: FigureRequest) -> Drawing:
-    """Figure 1b: N over (1 - sigma)^-2. Options: ``sigmas``, and those of Figure 1a."""
+    """Samples over (1 - sigma)^-2 (Figure 1b); options ``sigmas``, and those of Figure 1a."""
     options = _options(request, "sigmas", SIGMAS)
     law = request.make_parameters(system, ("sigma",), **samples.FIGURE_1B)
     sigmas = options["sigmas"]
@@ -165,10 +164,7 @@ def figure_1b(system: System, request: FigureRequest) -> Drawing:
 
 
 def figure_3(system: System, request: FigureRequest) -> Drawing:
-    """Figure 3: N over alpha_*^-4, with trained and with frozen attention.
-
-    Options: ``family`` (``proportion`` or ``rest``), and those of Figure 1a.
-    """
+    """Figure 3; options ``family`` (``proportion`` or ``rest``), and those of Figure 1a."""
     family = str(request.user_options.get("family", "proportion"))
     if family not in ALPHAS:
         refuse("family", family, "is unknown", ", ".join(ALPHAS), "proportion")

@@ -1,7 +1,7 @@
 """Exact statements without noise: closure, inner products, odds, collapse, conventions.
 
-Runs on patterns are compared with runs on tokens and with recursions. The statements hold at any
-step size and start, so one difference beyond rounding contradicts them.
+Runs on patterns are compared with runs on tokens and with recursions, at any step size and start,
+so one difference beyond rounding contradicts a statement.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SMALL: dict[str, Any] = {"m": 60, "L": 20, "alpha_confusion": 0.1}
 TRAINING: Mapping[str, dict[str, int]] = {
     "fixed": {}, "fixed_disc": {"samples": 12, "batch": 4}, "iid": {"samples": 10},
 }  # fmt: skip
-"""Number of samples and batch size by the law's ``data``; ``fixed`` trains on its two samples."""
+"""Law's ``data`` -> number of samples and batch size; ``fixed`` trains on its two samples."""
 EACH = (
     SMALL, SMALL | {"data": "fixed_disc"}, SMALL | {"data": "iid"},
     SMALL | {"data": "fixed_disc", "output_weights": "per_position"},

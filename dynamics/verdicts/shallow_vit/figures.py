@@ -28,7 +28,7 @@ from dynamics.verdicts.wording import counted, listed
 from theory.papers.shallow_vit.data_law import rounded
 
 ENDS = {"one": 110, "root": 210}
-"""Steps that show training to its end, for each margin."""
+"""Margin -> number of steps that shows training to its end."""
 RECORDS = 5
 LOOKS = ((VERMILION, "o"), (BLUE, "s"), (GREEN, "^"), (PURPLE, "D"))
 DASHED = ((GREEN, "--"), (PURPLE, "-."), (ORANGE, ":"))
@@ -88,7 +88,7 @@ def _iterations(data: Mapping[str, Mapping[str, Any]], held: str) -> Any:
             look = {"color": colour, "marker": marker, "ls": "", "ms": 5.5, **BARS}
             for panel, of in zip(axes, ("alpha_star", "gap"), strict=True):
                 panel.errorbar(1 / family[of], mean, bars, label=FAMILIES[name].label, **look)
-        # A line through the origin in 1/(alpha_* - alpha_#), fitted to the logarithms.
+        # The line through the origin in 1/(alpha_* - alpha_#) is fitted to the logarithms.
         x = np.concatenate([1 / family["gap"] for family in data.values()])
         y = np.concatenate([family["steps"].mean(axis=1) for family in data.values()])
         factor, ends = float(np.exp(np.nanmean(np.log(y / x)))), np.array([x.min(), x.max()])
@@ -112,7 +112,7 @@ class Trained(NamedTuple):
     name: str
     runs: Sequence[Any]
     ceiling: float | None
-    """Ceiling of the mean attention to relevant tokens without noise; None if not known."""
+    """Upper limit of the mean attention to relevant tokens without noise, or None if not known."""
     stops: Sequence[int]
     """Steps of zero training loss."""
 
@@ -132,7 +132,7 @@ class Trained(NamedTuple):
 
 
 def figure_4(system: System, request: FigureRequest) -> Drawing:
-    """Attention in training. Options: ``samples``, ``eta``, ``steps``, ``seeds``, ``margins``."""
+    """Attention in training; options ``samples``, ``eta``, ``steps``, ``seeds``, ``margins``."""
     return _attention(system, request, {"": request.make_parameters(system)}, 3)
 
 
@@ -226,7 +226,7 @@ def figure_5(system: System, request: FigureRequest) -> Drawing:
 
 
 def figure_8(system: System, request: FigureRequest) -> Drawing:
-    """Figure 8: Figure 5 for several M, with the same options."""
+    """Figure 5 for several M (Figure 8), with the same options."""
     law = request.make_parameters(system, ("M",), **(tokens.LAW | {"d": 20}))
     return _removal(system, request, "8", {f"M = {M}": replace(law, M=M) for M in PATTERNS})
 
@@ -239,7 +239,7 @@ def _removal(system: System, request: FigureRequest, name: str, laws: Mapping[st
     }  # fmt: skip
     options = request.options(default, {"seeds": 20}, workers=0)
     many, length = options["seeds"], next(iter(laws.values())).L
-    # Shares that remove the same whole tokens: keep the first.
+    # Of several shares that remove the same number of whole tokens, the first is kept.
     asked = {rounded(share, length): share for share in sorted(set(options["removed"]))[::-1]}
     shares = sorted(asked.values())
     taken = [rounded(share, length) / length for share in shares]
@@ -293,7 +293,7 @@ def _by_rule(data: Mapping[str, Any], titles: list[str], held: str) -> Any:
             for (label, part), (colour, marker, dash) in zip(by_rule.items(), RULES, strict=True):
                 look = {"color": colour, "marker": marker, "ls": dash, "ms": 5, "lw": 1.6, **BARS}
                 error_bars(panel, shares, part, label=label, **look)
-            # Start slightly below zero, so that markers on the axis are not cut.
+            # The axis starts slightly below zero, so that markers at zero are not cut.
             panel.set_ylim(bottom=-0.03 * panel.get_ylim()[1])
         for panel, word in zip(axes[0], titles, strict=True):
             panel.set_title(f"${word}$" if word else "", **SMALL_TITLE)

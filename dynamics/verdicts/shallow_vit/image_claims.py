@@ -21,7 +21,7 @@ from dynamics.verdicts.shallow_vit import textured_images as images
 from dynamics.verdicts.shallow_vit.textured_images import ENDS, GROUPS, SAMPLES, SUCCESS, Trials
 
 TWO = SAMPLES[1::2]
-"""Numbers of samples N of Figure 6a; Figure 6b and the figure ``textures`` use all `SAMPLES`."""
+"""Numbers of samples N of Figure 6a, every second one of Figure 6b and figure ``textures``."""
 LEVEL = 0.05
 """P-value above which a difference between shares of trials may be chance."""
 SEEDS, MORE_SEEDS = 5, 10

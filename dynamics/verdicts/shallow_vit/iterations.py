@@ -1,7 +1,7 @@
-r"""Number of iterations: Theorem 1, Remark 3 and Figure 2.
+r"""Numbers of iterations in Theorem 1, Remark 3 and Figure 2.
 
-Steps to zero training loss on the law of two samples, over alpha_* and in several families of
-:math:`\alpha_\#`.
+An iteration is a step of gradient descent; steps to zero training loss are measured on the law of
+two samples, over alpha_* and in several families of :math:`\alpha_\#`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ RATES, SIGMAS = (0.025, 0.05, 0.1), (0.0, 0.1, 0.2, 0.3)
 STARTS = {"sigma": (0.0, 0.1, 0.2), "delta": (0.0, 0.2, 0.4)}
 """Values of sigma (error of initial values) and delta (of keys and queries), varied in turn."""
 STRAIGHT = 0.99
-"""Least R^2 of points that count as a straight line."""
+"""Smallest R^2 of points that count as a straight line."""
 OVER_ALPHA = Picture(r"$1/\alpha_*$", "steps to zero training loss")
 LONG: dict[str, Any] = {"laws": ({"L": 100},), "varies": ("step size",)}
 
@@ -73,7 +73,7 @@ def laws_of(law: Any, family: str) -> list[Any]:
 
 @lru_cache(maxsize=1024)
 def steps_to_zero(make: Any, law: Any, seed: int, eta: float) -> float:
-    """Steps to zero training loss; NaN if it is not reached."""
+    """Steps to zero training loss, or NaN if it is not reached."""
     run = runs.descend_in_parts(make(law, seed=seed), eta, HORIZONS)
     step = run.events["t_zero"].step
     return np.nan if step is None else float(step)
@@ -93,10 +93,7 @@ def steps_of(
 
 
 def line_words(family: str, laws: Sequence[Any], steps: FloatArray) -> tuple[str, float, float]:
-    """Line fits of the steps in words, R^2 over 1/alpha_*, and the power of the gap.
-
-    `laws`, length n; `steps`, shape (n,).
-    """
+    """Line fits of steps (n,) in words, R^2 over 1/alpha_*, and the power of the gap."""
     r2 = runs.line(1 / alphas(laws), steps)[2]
     slope, level, r2_by_gap = runs.line(1 / gaps(laws), steps)
     power = -exponent(gaps(laws), steps)
@@ -145,9 +142,9 @@ def in_proportion(case: Case) -> Row:
 
 @claim("Figure 2, other shares", R2, ">=", STRAIGHT, **FIGURE_2)
 def not_in_proportion(case: Case) -> Row:
-    """Families of this project that violate (8) in part; the row is undecided.
+    """R^2 over all points, and over those that meet (8), of families that violate (8) in part.
 
-    The row has the R^2 of all points, and of the points that meet (8).
+    The row is undecided, because the paper does not give the shares of its figure.
     """
     rows, row = lines(case, "rest", "constant")
     within = []
@@ -170,7 +167,7 @@ def outside(law: Any) -> bool:
 
 
 def _up_to_constants(rows: list[Row], finding: Finding) -> Finding:
-    """Leave the literal claim open if only a factor hidden by Theta differs."""
+    """Finding that leaves the literal claim open if only a factor hidden by Theta differs."""
     if finding.literal is None:
         return finding
     return replace(finding, literal=replace(finding.literal, holds=rows[0]["as_factor"]))
@@ -192,7 +189,7 @@ def iterations(case: Case) -> Row:
         raise Undecided(f"samples of L={law.L} tokens have fewer than {FEWEST} points of alpha_*")
     along = steps_of(case, laws).mean(axis=1)
     rates = [steps_of(case, [law], eta).mean() for eta in RATES]
-    # Realized alpha_*, from whole tokens.
+    # Realized values of alpha_*, from whole tokens.
     shares = np.array([e.alpha_star if e.data == "iid" else e.n_star / e.L for e in laws])
     fits = [growth(1 / shares[::-1], along[::-1], 1.0),
             growth(1 / np.array(RATES[::-1]), rates[::-1], 1.0)]  # fmt: skip

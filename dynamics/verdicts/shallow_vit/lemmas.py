@@ -31,8 +31,7 @@ from theory.papers.shallow_vit.subgaussian import hoeffding_constant, norm_of_ra
 ALONG = 0.9
 """Least cosine of a value's growth with the mean lucky neuron for which the claim holds."""
 FALLS, WHOLE = 0.01, 0.9
-"""Largest decrease of a growing length at a step, relative to its range; tested share of
-training."""
+"""Largest fall of a growing length in one step, over its range; share of training tested."""
 SAME, TURNED = 1.5, 0.7
 """Ratio up to which two growths count as equal; cosine above which two directions do."""
 LINEAR_LOSS = {"none": (0.01, 1600), "attention": (0.01, 1600), "values": (0.002, 75_000)}
@@ -40,11 +39,11 @@ LINEAR_LOSS = {"none": (0.01, 1600), "attention": (0.01, 1600), "values": (0.002
 RECORDS, DECADES = 200, 2.0
 """First: records of a run with the linear loss; second: decades of time with growth as log t."""
 WIDE: dict[str, Any] = {"M": 3, "d": 4, "m": 10_000}
-"""Sizes at which Definition 2 has lucky neurons."""
+"""Sizes at which lucky neurons exist by Definition 2."""
 CHANCES, NUMBERS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.001), (1, 2, 4, 16, 64, 256)
 """First: probabilities that a variable of Lemma 1 is nonzero; second: numbers of variables."""
 SMALLEST = 1e-250
-"""Tail probability below which nothing is computed."""
+"""Tail probability below which no constant is computed."""
 DISTANCES, SHARE = (0.1, 0.01, 0.001, 0.0001), 0.2
 """First: relative distances of alpha_* from the pole in (70); second: alpha_* without a pole."""
 
@@ -71,7 +70,7 @@ def _lucky_at_start(case: Case, sides: slice = slice(2)) -> Any:
 
 
 def _angles(hidden: FloatArray, frame: FloatArray) -> FloatArray:
-    """Angles of neurons with p_1 and p_2, shape (m, 2); NaN for neurons of length zero."""
+    """Angles of neurons with p_1 and p_2, shape (m, 2), or NaN for neurons of length zero."""
     with np.errstate(divide="ignore", invalid="ignore"):
         cosines = (hidden @ frame[:, :2]) / np.linalg.norm(hidden, axis=1)[:, None]
     return np.asarray(np.arccos(np.clip(cosines, -1, 1)))
@@ -90,14 +89,14 @@ def starts(case: Case) -> list[tuple[Any, Any]]:
 
 
 def lost_by_definition(case: Case) -> Row:
-    """Neurons of W(0) and U(0) by Definition 2, and those lost later, per step size and seed."""
+    """Neurons of W(0) and U(0) by Definition 2, and those lost later, by step size and seed."""
     row: Row = {}
     for repeat in (case.repeat, *repeats(*ONCE)):
         again = replace(case, seed=case.seed + repeat.seed, repeat=repeat)
         problem, run = to_rest()(again)
         ends = run["W_O"][[0, -1]]
         first, last = (_by_definition(case.parameters, W, problem.start) for W in ends)
-        if not first.any():  # Definition 2 is empty
+        if not first.any():  # no neuron is lucky by Definition 2
             return {}
         lost = int((first & ~last).sum())
         if not row or lost < row["lost"]:
@@ -152,7 +151,7 @@ def keys_run(case: Case) -> tuple[Any, Trajectory]:
 
 
 def _of_the_hinge(rows: list[Row], finding: Finding) -> Finding:
-    """Decide by runs with the paper's hinge loss; runs with the linear loss decide nothing."""
+    """Finding decided by runs with the paper's hinge loss, not by runs with the linear loss."""
     rows = [row for row in rows if "ratio" in row]
     hinge = [row for row in rows if row["loss"] == "hinge"] or rows
     if not hinge:
@@ -278,9 +277,9 @@ def lemma_4(case: Case) -> Row:
 
 
 def tail_of_signs(chance: float, number: int) -> FloatArray:
-    """Tail P(sum >= t) at t = 0, ..., n of n independent variables with values -1, 0, 1.
+    """Tail P(sum >= t), t = 0, ..., n, of n = `number` independent variables -1, 0 or 1.
 
-    `chance`: probability of a nonzero value, with equal signs; `number`: n.
+    The probability of a nonzero value is `chance`, with both signs equally likely.
     """
     one, law = np.array([chance / 2, 1 - chance, chance / 2]), np.ones(1)
     for _ in range(number):
@@ -289,9 +288,9 @@ def tail_of_signs(chance: float, number: int) -> FloatArray:
 
 
 def largest_constant(tail: FloatArray, norm: float, number: int) -> float:
-    """Largest c with e exp(-c t^2 / (K^2 n)) at least the tail at every t > 0.
+    """Largest c with e exp(-c t^2 / (K^2 n)) at least the tail P(sum >= t) at t = 1, ..., n.
 
-    `tail`, shape (n + 1,): P(sum >= t), t = 0, ..., n; `norm`: K; `number`: n.
+    `tail`, shape (n + 1,): the tail from t = 0 on; `norm`: constant K; `number`: n.
     """
     t = np.flatnonzero(tail > SMALLEST)[1:]
     return float(((1 - np.log(tail[t])) * norm**2 * number / t**2).min())

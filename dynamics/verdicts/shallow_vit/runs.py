@@ -1,13 +1,12 @@
 r"""Laws and training runs that claims of the shallow ViT share, and the hypothesis of Theorem 1.
 
-The paper's margin is 1 and its output weights are :math:`\pm 1/\sqrt m`; its proof sums
-:math:`\pm 1/m`, which is equivalent to the margin :math:`\sqrt m` at the same step size. Equation
-(1) prints a vector :math:`a_{(l)}` of output weights for each position l; the proof gives a neuron
-one sign. The default is one weight per neuron; ``output_weights="per_position"`` is one per neuron
-and position. Claims on patterns assume tokens without noise.
+The paper's margin is 1 and its output weights are :math:`\pm 1/\sqrt m`; its proof sums :math:`\pm
+1/m`, which is equivalent to the margin :math:`\sqrt m` at the same step size. Equation (1) prints
+output weights :math:`a_{(l)}` for each position l (``output_weights="per_position"``); the proof
+gives a neuron one sign, the default. Claims on patterns assume tokens without noise.
 
-Outside the hypothesis a claim is undecided: all weights are trained with the hinge max{1 - y F, 0}
-of (2), and the sizes meet the conditions of Theorem 1 at tau = 0.
+The hypothesis is that all weights are trained with the hinge max{1 - y F, 0} of (2), and that the
+sizes meet the conditions of Theorem 1 at tau = 0; for other laws a claim is undecided.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ from theory.papers.shallow_vit.conditions import least_neurons, least_share
 ETA, STEPS = 0.1, 3000
 """First: learning rate; second: most steps; a hinge run stops moving at zero training loss."""
 SAMPLES, POSITIONED = 200, 40
-"""Number of samples of Section 4.1, and with output weights per position (all samples distinct)."""
+"""Number of samples of Section 4.1, and with output weights per position (samples distinct)."""
 FEWEST = 3
-"""Least number of points for a line fit."""
+"""Smallest number of points for a line fit."""
 ONCE = ("step size", "seed")
 CLEARLY = 2.0
 """Standard errors from which growth is significant; a contradiction needs `ERRORS`."""
@@ -48,7 +47,7 @@ SHOWN = (
     "alpha_star", "alpha_confusion", "L", "M", "d", "m", "sigma", "delta", "noise", "data",
     "margin", "output",
 )  # fmt: skip
-"""Parameters that every verdict names."""
+"""Parameters that every verdict prints."""
 ROOT = {"margin": sqrt(1000)}
 MARGINS: tuple[dict[str, Any], ...] = ({}, ROOT)
 """Laws with margin 1, and with the margin of the proof at m = 1000."""
@@ -100,10 +99,7 @@ def theorem_1(law: Any) -> None:
 
 
 def sizes_of_theorem_1(law: Any) -> None:
-    """Raise Undecided if the sizes of a law are outside the hypothesis of Theorem 1.
-
-    The message states the least size inside. Training settings are ignored.
-    """
+    """Raise Undecided, with the least size inside, if sizes are outside Theorem 1's hypothesis."""
     if law.delta >= LARGEST_DELTA:
         raise _outside(law, f"delta = {law.delta:g} must be below {LARGEST_DELTA:g}")
     enough_neurons(law)
@@ -119,7 +115,7 @@ def sizes_of_theorem_1(law: Any) -> None:
 
 
 def step_of_rest(problem: Any, run: Trajectory) -> int | None:
-    """Step of zero hinge loss, where training stops; None if not reached or the loss is linear."""
+    """Step of zero hinge loss, at which training stops, or None without such a step."""
     return run.events["t_zero"].step if problem.parameters.loss == "hinge" else None
 
 
@@ -128,7 +124,7 @@ def descend_in_parts(
 ) -> Trajectory:
     """Gradient descent to the first of several horizons at which training has stopped.
 
-    `horizons`: steps, ascending; the last is used if training does not stop; `record`: steps
+    `horizons`: ascending numbers of steps, the last used if training does not stop; `record`: steps
     between records; by default only the end is recorded.
     """
     for steps in horizons:
@@ -175,11 +171,7 @@ def lucky(case: Case, record: int) -> NDArray[np.bool_]:
 
 
 def possible(law: Any, points: Iterable[tuple[float, float]]) -> list[Any]:
-    """Laws at those pairs (alpha_*, alpha_#) that samples of L tokens can realize.
-
-    Pairs without a strict majority are left out, and all but the first of pairs with the same
-    tokens.
-    """
+    """Laws at the (alpha_*, alpha_#) that L tokens realize by a strict majority, each law once."""
     laws: dict[Any, Any] = {}
     for alpha, confusion in points:
         try:
@@ -210,10 +202,7 @@ def gaps(laws: Sequence[Any]) -> FloatArray:
 
 
 def line(x: ArrayLike, y: ArrayLike) -> tuple[float, float, float]:
-    """Slope, intercept and R^2 of a least-squares line.
-
-    `x`, `y`, shape (n,). All three are NaN with fewer than three points, or if x or y is constant.
-    """
+    """Slope, intercept, R^2 of a fitted line, NaN below three points or if x or y is constant."""
     from scipy.stats import linregress
 
     if np.size(x) < FEWEST or np.ptp(x) == 0 or np.ptp(y) == 0:
@@ -223,11 +212,7 @@ def line(x: ArrayLike, y: ArrayLike) -> tuple[float, float, float]:
 
 
 def growth_row(name: str, x: Sequence[float], values: ArrayLike) -> dict[str, Any]:
-    """Row of a claim that values grow along x: their slope over its standard error.
-
-    `name`: of x; `x`, length n; `values`, shape (n, seeds): a seed uses the same random numbers at
-    all x.
-    """
+    """Row of a claim that values (n, seeds) grow along x: their slope over its standard error."""
     every = np.asarray(values, dtype=np.float64)
     slopes, means = np.polyfit(x, every, 1)[0], every.mean(axis=1)
     slope, error = float(slopes.mean()), float(slopes.std(ddof=1) / sqrt(slopes.size))

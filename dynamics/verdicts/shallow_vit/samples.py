@@ -35,14 +35,14 @@ from dynamics.verdicts.shallow_vit.trial_rows import (
 from dynamics.verdicts.wording import listed
 from theory.papers.shallow_vit.conditions import least_batch
 
-LAW: dict[str, Any] = {"m": 300, "L": 100, "data": "fixed_disc"}  # larger m has the same N50
+LAW: dict[str, Any] = {"m": 300, "L": 100, "data": "fixed_disc"}  # N50 is the same at larger m
 FIGURE_1B = LAW | {"L": 50, "alpha_star": 0.3, "alpha_confusion": 0.2}
 AT = {"alpha_star": 0.1, "alpha_confusion": 0.02}
-"""Shares of tokens of Remark 3, at which N50 is far above the least N tried."""
+"""Shares of tokens of Remark 3, at which N50 is far above the smallest N."""
 GAPS = (0.06, 0.1, 0.14, 0.18, 0.24, 0.3)
 """Half of (alpha_* - alpha_#) / (alpha_* + alpha_#), in the family of Figure 1a."""
 SHARES = (0.05, 0.1, 0.15, 0.2, 0.3)
-"""Values of alpha_* with alpha_# in proportion to it."""
+"""Values of alpha_* with alpha_# in proportion to alpha_*."""
 SIGMAS = (0.0, 0.2, 0.4, 0.6)
 BATCHED, BATCH_STEPS, BATCH_TRIALS = 48, 600, 10
 claim = partial(runs.claim, varies=("step size",), shown=(*runs.SHOWN, "frozen"))
@@ -91,7 +91,7 @@ def _enough(law: Any, points: Iterable[Any], require: Callable[[Any], None]) -> 
 
 
 def theorem_laws(law: Any, frozen: str = "none") -> list[Any]:
-    """Noise-free laws along alpha_*, with alpha_# / alpha_* as in the law."""
+    """Noise-free laws along alpha_*, with the ratio alpha_# / alpha_* of the law."""
     ratio = law.alpha_confusion / law.alpha_star
     points = ((a, round(a * ratio, 9)) for a in SHARES)
     laws = _enough(replace(law, frozen="none"), points, theorem_1)
@@ -102,7 +102,7 @@ frozen_laws = partial(theorem_laws, frozen="attention")
 
 
 def figure_laws(law: Any) -> list[Any]:
-    """Noise-free laws along alpha_*, with alpha_* + alpha_# as in the law."""
+    """Noise-free laws along alpha_*, with the sum alpha_* + alpha_# of the law."""
     total = law.alpha_star + law.alpha_confusion
     shares = [round(total * (0.5 + gap), 6) for gap in GAPS]
     return _enough(law, ((a, round(total - a, 6)) for a in shares), all_trained)
@@ -125,7 +125,7 @@ def generalization(case: Case) -> Row:
 
 
 def of_all_trials(rows: list[Row], finding: Finding) -> Finding:
-    """Confidence limits of the probability of success, for the literal words."""
+    """Finding with confidence limits of the probability of success, for the literal words."""
     from scipy.stats import binomtest
 
     known = [row for row in rows if "trials" in row]
@@ -133,7 +133,7 @@ def of_all_trials(rows: list[Row], finding: Finding) -> Finding:
         return finding
     least = min(known, key=lambda row: row["value"])
     share, many = least["value"], least["trials"]
-    # 5 % on either side: each one-sided limit has a confidence of 95 %.
+    # Each tail has 5 %, so each one-sided limit has a confidence of 95 %.
     interval = binomtest(round(share * many), many).proportion_ci(0.9, "exact")
     claimed, low = finding.bound, float(interval.low)
     holds = True if low >= claimed else False if interval.high < claimed else None
@@ -165,13 +165,13 @@ def proposition_1(case: Case) -> Row:
     family=frozen_laws, again=False, words="N50={told}, {more:.2g} times that with attention",
 )  # fmt: skip
 def figure_3(case: Case) -> Row:
-    """N50 along alpha_* without trained attention, and its ratio to N50 with it."""
+    """N50 along alpha_* without trained attention, over N50 with trained attention."""
     found, trained = trials(case).n50, as_trained(case).n50
     return _row_of(found, 1 / case.parameters.alpha_star, more=found.value / trained.value)
 
 
 def _of_the_bounds(rows: list[Row], finding: Finding) -> Finding:
-    """Ratio of the bounds (13) and (10) at sigma = tau = 0 and zeta = 1, for the literal words."""
+    """Finding with the ratio of bounds (13) and (10) at sigma = tau = 0, zeta = 1, as literal."""
     x = np.array([row["x"] for row in rows])
     power = exponent(x, x**4 / x**2)
     literal = Finding(
@@ -195,7 +195,7 @@ def remark_1(case: Case) -> Row:
 
 
 def _of_both_variables(rows: list[Row], finding: Finding) -> Finding:
-    """Fits of N50 in both variables; equal ratios give two distinct samples and no growth."""
+    """Finding with fits of N50 in both variables; equal ratios give two distinct samples."""
     finite = [row for row in rows if isfinite(row["value"])]
     n50 = [row["value"] for row in finite]
     r2 = [runs.line([row[x] ** 2 for row in finite], n50)[2] for x in ("x", "gap")]

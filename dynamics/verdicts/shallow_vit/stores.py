@@ -1,7 +1,7 @@
-"""Stored sweeps of the figures of the shallow ViT; an interrupted figure resumes from them.
+"""Stored sweeps of the figures of the shallow ViT, from which an interrupted figure resumes.
 
-Sweeps are stored in the cache folder and removed when the figure is complete. The option ``store``
-keeps them in a folder of the user's choice.
+Sweeps are stored in the cache folder until the figure is complete, or in the folder ``store`` of
+the user's choice.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from dynamics.verdicts.figure import FigureRequest
 from dynamics.verdicts.shallow_vit.trial_rows import ETA, STEPS, Trials, ended, of_trials
 
 AT_ONCE = 3
-"""How many numbers of samples N one sweep runs before finished rows are dropped."""
+"""Number of sample sizes N that one sweep runs before finished rows are dropped."""
 
 
 class Interrupted(Exception):
@@ -63,7 +63,7 @@ def stored_sweep(
 
 
 def values(result: Sweep, quantity: str, dims: Sequence[str]) -> FloatArray:
-    """A quantity of a sweep over the named dimensions; other dimensions must have length 1."""
+    """Values of a quantity over the named dimensions of a sweep; others must have length 1."""
     dataset = result.dataset
     order = [str(dim) for dim in dataset["outcome"].dims]
     array = Quantity.read(quantity, dataset).of(dataset)
@@ -76,8 +76,8 @@ def stored_trials(
 ) -> list[Trials]:  # fmt: skip
     """Trials as in `trial_rows.trials_of`, in stored sweeps; rows stop when they have ended.
 
-    `axes`: ``seed``, the ``axis`` with its values, and formulas; `axis`: name of the parameter that
-    differs between rows; `counts`: N, ascending; `path`: prefix of the stores' names; `workers`:
+    `axes`: name -> values or formula, with ``seed`` and `axis`; `axis`: name of the parameter that
+    differs between rows; `counts`: ascending N; `path`: prefix of the stores' names; `workers`:
     number of processes.
     """
     loss, steps = np.full((2, len(axes[axis]), len(counts), len(axes["seed"])), np.nan)

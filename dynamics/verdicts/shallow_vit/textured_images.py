@@ -3,13 +3,12 @@ r"""Section 4.2 on small images: objects on textures, with background patches dr
 The paper puts CIFAR-10 images of 26 x 26 pixels into ImageNet plants of 32 x 32, so that
 :math:`\alpha_\star \approx 0.66` of the tokens are relevant. Here a digit of 8 x 8 pixels is put
 into a texture of 10 x 10: 16 of 25 patches, 0.64. A small vision transformer
-(`dynamics.images.networks`) is trained from scratch on N images. Training and test images lose
-the same share of background patches, at random. A trial succeeds at the paper's test accuracy,
-77.5 %.
+(`dynamics.images.networks`) is trained from scratch on N images. Training and test images lose the
+same share of background patches, at random.
 
-Spurious background: there are two classes (birds and airplanes in the paper, two digits here). The
-texture is the background of 90 % of the training images of one class and of 10 % of the other;
-other images have a clean background. In test images both shares are 50 %.
+With a spurious background there are two classes (birds and airplanes in the paper, two digits
+here). The texture is the background of 90 % of the training images of one class and of 10 % of the
+other; other images have a clean background. In test images both shares are 50 %.
 """
 
 from __future__ import annotations
@@ -53,10 +52,10 @@ GROUPS = ("all", "usual background", "unusual background")
 class Scene:
     """Data and settings of one network.
 
-    `samples`: N; `share`: alpha_* after dropping; `pair`: the two classes with a spurious
-    background; empty to use all classes on the texture; `data`, `texture`: names as in
-    `datasets.load` and `textures.texture`; `side`, `patch`: of a canvas and a patch, in pixels;
-    `before`: images of other classes for pretraining; 0 for a random start.
+    `samples`: number N; `share`: alpha_* after dropping; `pair`: the two classes with a spurious
+    background, or empty for all classes on the texture; `data`, `texture`: names as in
+    `datasets.load` and `textures.texture`; `side`, `patch`: sides of a canvas and a patch in
+    pixels; `before`: number of images of other classes for pretraining, 0 for a random start.
     """
 
     samples: int
@@ -114,10 +113,7 @@ class Shown(NamedTuple):
 
 
 def scene_data(scene: Scene, images: Images) -> tuple[Shown, Shown]:
-    """Training and test images of a scene; scenes of one seed share split, places and textures.
-
-    `images`: of the two classes, if the scene has a pair.
-    """
+    """Training and test images of a scene; scenes of one seed share split, places and textures."""
     split = datasets.split(images, scene.samples, scene.tests, scene.seed)
     random = np.random.default_rng([scene.seed, 4])
     background = textures.texture(scene.texture, random)
@@ -136,10 +132,7 @@ def scene_data(scene: Scene, images: Images) -> tuple[Shown, Shown]:
 def accuracies(
     scene: Scene, folder: Path | None = None, progress: Callable[[int], Any] = lambda steps: None
 ) -> tuple[float, ...]:
-    """Test accuracy of a trained network: on all images, on usual and on unusual backgrounds.
-
-    `folder`: of the checkpoint of the run; `progress`: called with the number of completed steps.
-    """
+    """Test accuracy of a trained network: on all images, on usual and on unusual backgrounds."""
     every = datasets.load(scene.data)
     images = of_pair(every, scene.pair) if scene.pair else every
     start = {}
@@ -194,16 +187,13 @@ class Trials:
         return np.asarray((self.values >= SUCCESS).mean(axis=2))
 
     def needed(self) -> list[float]:
-        """Least N at which half of the trials succeed, for each share; infinite if none does."""
+        """Least N at which half of the trials succeed, for each share; infinite without such N."""
         half = self.successes() >= 0.5
         return [min(itertools.compress(self.samples, row), default=np.inf) for row in half]
 
 
 def train_all(scenes: Sequence[Scene], folder: Path | None = None) -> list[tuple[float, ...]]:
-    """Train the networks of scenes, two at a time; return their accuracies.
-
-    `folder`: of the checkpoints of the runs.
-    """
+    """Train the networks of scenes, two at a time, with checkpoints in `folder`."""
     with (
         bar("objects on textures", sum(scene.steps for scene in scenes)) as progress,
         ThreadPoolExecutor(2) as pool,
@@ -230,10 +220,7 @@ def classes(
     samples: Sequence[int], seeds: Sequence[int], shares: Sequence[float] = SHARES,
     scene: Scene = Scene(0, 1.0, 0), folder: Path | None = None,
 ) -> Trials:  # fmt: skip
-    """Accuracies with all classes on the texture, for every share, N and seed.
-
-    `scene`: common settings; `folder`: of the checkpoints of the runs.
-    """
+    """Accuracies with all classes on the texture, for every share, N and seed."""
     values = _grid(replace(scene, pair=()), folder, share=shares, samples=samples, seed=seeds)
     return Trials(taken_shares(scene, shares), tuple(samples), values[..., 0])
 
@@ -242,10 +229,7 @@ def spurious(
     seeds: Sequence[int], shares: Sequence[float] = SHARES, scene: Scene = Scene(0, 1.0, 0, PAIR),
     folder: Path | None = None,
 ) -> Trials:  # fmt: skip
-    """Accuracies of two classes with a spurious background, on the `GROUPS` of test images.
-
-    `seeds`, `shares`, `scene`, `folder`: as in `classes`.
-    """
+    """Accuracies of two classes with a spurious background, on the `GROUPS` of test images."""
     most = len(of_pair(datasets.load(scene.data), scene.pair).train.labels)
     scene = replace(scene, samples=min(PAIR_SAMPLES, most - PAIR_TESTS), tests=PAIR_TESTS)
     values = _grid(scene, folder, share=shares, seed=seeds)

@@ -1,9 +1,8 @@
 """Token noise and token sparsification: (P1), Remark 2, Figure 5.
 
 In claims on sparsification, a fifth of the tokens have noise of standard deviation 1 per
-coordinate. Training and test samples lose the same share of tokens, by one of three rules: at
-random, irrelevant first (no discriminative pattern), or noisiest first (farthest from their
-pattern).
+coordinate. Training and test samples lose the same share of tokens: at random, irrelevant first (no
+discriminative pattern), or noisiest first (farthest from their pattern).
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ NOISY: dict[str, Any] = {"noisy_share": 0.2, "noisy_std": 1.0}
 ETA, FINE, STEPS = 0.2, 0.02, 400
 REMOVED, ALL_REMOVED = (0.0, 0.2, 0.5), (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 SHARE = 0.2
-"""Share of tokens removed when the rules are compared: equal to the share of noisy tokens."""
+"""Share of tokens removed when the rules are compared, equal to the share of noisy tokens."""
 SEEDS, MORE_SEEDS, FEW_SEEDS = 5, 10, 3
 WORDS = {"random": "at random", "irrelevant": "irrelevant first", "noisiest": "noisiest first"}
 
@@ -98,7 +97,7 @@ RATIO = "test loss with irrelevant tokens removed, over that with none removed"
 
 @claim_on_tokens("Remark 2", RATIO, "<", 1.0, laws=(LAW,), **REMOVAL)
 def remark_2(case: Case) -> dict[str, Any]:
-    """Last sentence of Remark 2: test loss of trained models with tokens removed."""
+    """Test loss of trained models with tokens removed, for the last sentence of Remark 2."""
     return _removal(case, SAMPLES)
 
 

@@ -1,8 +1,7 @@
 """Rows of trials at growing numbers of samples N, and N50, where half of the trials succeed.
 
-A trial trains on N samples until the training loss is zero. A trial succeeds if the test loss (mean
-hinge on fresh samples over the margin) is below 1e-3. A row stops after two N at which all trials
-succeed.
+A trial trains on N samples until the training loss is zero, and succeeds if the test loss (mean
+hinge on fresh samples over the margin) is below 1e-3.
 """
 
 from __future__ import annotations
@@ -24,20 +23,20 @@ SUCCESS = 1e-3
 """Test loss below which a trial succeeds (Section 4.1)."""
 COUNTS = (2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 TRIALS, MORE = 20, 3
-"""First: trials per number of samples; second: factor in thorough requests."""
+"""First: trials at each number of samples; second: factor of trials with --thorough."""
 ETA, STEPS = 0.5, 2000
 RESTED = 5.0
 """Time (divided by alpha_* - alpha_#) at which most runs have zero training loss and stop."""
 FULL = 2
-"""Consecutive numbers of samples with 100 % success that end a row."""
+"""Number of consecutive N with 100 % success after which a row ends."""
 
 
 @dataclass(frozen=True)
 class Trials:
     """Trials of one law at growing numbers of samples, up to the end of the row.
 
-    `loss`, shape (counts, trials): test loss at the end; infinite for a diverged run (a failure);
-    `steps`, same shape: steps to zero training loss; NaN if not reached.
+    `loss`, shape (counts, trials): test loss at the end, infinite for a diverged run (a failure);
+    `steps`, same shape: steps to zero training loss, NaN if not reached.
     """
 
     loss: FloatArray
@@ -56,11 +55,7 @@ def ended(loss: FloatArray) -> bool:
 
 
 def of_trials(counts: Sequence[int], loss: FloatArray, steps: FloatArray) -> Trials:
-    """Build `Trials`, cut at the end of the row.
-
-    `counts`: N, ascending; `loss`, `steps`, shape (counts, trials): as in `Trials`; ``loss`` is NaN
-    for an N that was not run.
-    """
+    """Build `Trials`, cut at the end of the row, with NaN in `loss` for an N that was not run."""
     run = int((~np.isnan(loss)).all(axis=1).sum())
     end = next((k for k in range(run + 1) if ended(loss[:k])), run)
     n50 = threshold(counts[:end], (loss[:end] < SUCCESS).sum(axis=1), loss.shape[1])
@@ -74,8 +69,8 @@ def trials_of(
 ) -> Trials:  # fmt: skip
     """Run the trials of a law at growing N; cached, because claims share rows.
 
-    `make`: the reduced problem; `seed`: of the first trial; all laws and N use the same seeds;
-    `counts`: N, ascending; `eta`: learning rate; fewer than `ETA` takes proportionally more steps.
+    `make`: class of the reduced problem; `seed`: seed of the first trial (all laws and N use the
+    same seeds); `eta`: learning rate; below `ETA` a run takes proportionally more steps.
     """
     loss, steps = np.full((2, len(counts), trials), np.nan)
     most = round(STEPS * ETA / eta)
