@@ -113,6 +113,7 @@ def test_the_verdicts_of_a_paper_begin_with_their_shares(site, tmp_path):
     cache, pages = site("cache"), site("pages")
     (tmp_path / "verdicts").mkdir()
     text = pages._verdicts(cache.Item("deep_linear", "verdicts"), tmp_path)
+    assert "*holds*" not in text.partition("\n| claim |")[0]
     assert 0 < text.index("<div") < text.index("attdyn verify deep_linear") < text.index("\n## ")
 
 

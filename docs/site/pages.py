@@ -171,12 +171,12 @@ def _verdicts(item: Item, folder: Path) -> str:
     text = BOUND.sub(_bound, text)
     record = item.read()
     command = f"```sh\n{record['command']} --report report\n```"
-    heading, _, rest = text.partition("\n")
+    heading, _, rest = text.split("\n\n", 2)  # the bar stands for the counts
     model = f"The model: [{item.system}](../models/{item.system}.md)."
     if added := item.unmeasured():
         model += f" Without a verdict here, because they were added since: {'; '.join(added)}."
     shares = bar(list(record["verdicts"].values()))
-    return f"{heading}\n\n{legend()}\n\n{shares}\n\n{model}\n\n{command}\n{rest}"
+    return "\n\n".join([heading, legend(), shares, model, command, rest])
 
 
 def _bound(match: re.Match[str]) -> str:
