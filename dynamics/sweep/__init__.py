@@ -1,7 +1,7 @@
 """Sweeps: many runs over a grid of parameters, stored on disk and resumable.
 
-`axes` parses a grid, `plan` divides it into blocks, `point_runner` runs a point, `worker_pool`
-manages processes, `store` writes the disk, `run` combines them, `result` reads.
+The module `axes` parses a grid, `plan` divides it into blocks, `point_runner` runs a point,
+`worker_pool` manages processes, `store` writes to disk, `run` executes a sweep, `result` reads it.
 """
 
 from dynamics.sweep.result import Sweep, load, status

@@ -1,9 +1,10 @@
 """Axes of a sweep, parsed from text: grids, lists, and derived parameters.
 
-``a:b:n`` is n points including both ends, ``a:b:n:log`` the same in the logarithm, commas make a
-list; these are *axes*. A single number is *fixed*. Anything else is an expression of other names,
-evaluated at every point, such as ``q = "m/(D-C)"`` with an axis ``m``. A name that is neither a
-parameter nor a setting of the run (``m``) is a free letter, used only by expressions.
+The text ``a:b:n`` means n points including both ends, ``a:b:n:log`` logarithmically spaced points,
+and commas separate a list; all of these are *axes*. A single number is *fixed*. Any other text is
+an expression of other names, evaluated at every point, such as ``q = "m/(D-C)"`` with an axis
+``m``. A name that is neither a parameter nor a setting of the run (``m``) is a free letter, used
+only by expressions.
 """
 
 from __future__ import annotations
@@ -29,12 +30,13 @@ from dynamics.validation import InvalidRequest, integer, real, refuse
 MOST_POINTS = 10_000_000
 LARGEST_WHOLE = 2**63
 DIGITS, KEPT = 40, 30
-"""Digits of a point of a logarithmic grid: computed, and kept before rounding to a float."""
+"""Decimal digits of a point of a logarithmic grid: computed, and kept before rounding to a
+float."""
 PAIRED = "point"
 """Name of the single dimension of paired axes."""
 GRAMMAR = "a number, a:b:n, a:b:n:log, a list with commas, or a formula of other names"
 SWITCHES = {"true": "1", "yes": "1", "on": "1", "false": "0", "no": "0", "off": "0"}
-"""Word for the value of a Boolean parameter -> its number on a grid."""
+"""Word for the value of a Boolean parameter -> the value's number on a grid."""
 
 Number = int | float
 
@@ -48,7 +50,7 @@ class Axis:
 
 
 def _exact(name: str, text: str) -> Fraction | None:
-    """A number exactly as written, a formula to 15 digits; None if the text is neither."""
+    """A number exactly as written, a formula to 15 digits, or None if the text is neither."""
     number = _number(name, text)
     if number is None:
         return None
@@ -62,13 +64,13 @@ def _exact(name: str, text: str) -> Fraction | None:
 
 
 def _rounded(value: Fraction) -> Number:
-    """Number nearest to a fraction; an int if it is integral and fits into int64."""
+    """Number nearest to a fraction, as an int if it is integral and fits into int64."""
     whole = value.denominator == 1 and abs(value) < LARGEST_WHOLE
     return int(value) if whole else float(value)
 
 
 def _logarithmic(first: Fraction, last: Fraction, count: int) -> Iterator[Fraction]:
-    """Points between two ends, spaced logarithmically."""
+    """Yield `count` logarithmically spaced points between two ends."""
     with localcontext(prec=DIGITS, Emin=-MAX_EMAX, Emax=MAX_EMAX):
         low, high = (Decimal(each.numerator) / each.denominator for each in (first, last))
         for k in range(1, count - 1):
@@ -96,7 +98,7 @@ def spaced(name: str, text: str) -> tuple[Number, ...]:
         example = ""
         if None not in exact[:2] and len(numbers) > 1:
             ends = [f"{float(number):.12g}" for number in numbers[:2]]
-            count = 2 if (numbers[1] - numbers[0]) % 2 == 1 else 3  # integers
+            count = 2 if (numbers[1] - numbers[0]) % 2 == 1 else 3  # two integer ends
             example = f"{name}={ends[0]}:{ends[1]}:{count}"
         refuse(name, text, "is not a grid", "a:b:n or a:b:n:log", example)
     first, last, points = numbers
@@ -117,7 +119,7 @@ def spaced(name: str, text: str) -> tuple[Number, ...]:
 
 
 def _number(name: str, text: str) -> Number | None:
-    """A number, or the value of constant arithmetic such as 16/196; None if the text is neither."""
+    """A number, the value of constant arithmetic such as 16/196, or None if the text is neither."""
     for kind in (int, float):
         try:
             number: Number = kind(text)
@@ -132,9 +134,9 @@ def _number(name: str, text: str) -> Number | None:
 
 
 def parsed(name: str, entry: Any) -> Axis | Number | Expression:
-    """Parse one entry of a request: an Axis, a number, or an Expression.
+    """Parse one entry of a request, as in `GRAMMAR`, to an Axis, a number, or an Expression.
 
-    `entry`: as in `GRAMMAR`. Raises InvalidRequest for any other form.
+    Raises InvalidRequest for any other form.
     """
     if isinstance(entry, str):
         if ":" in entry:
@@ -152,9 +154,7 @@ def parsed(name: str, entry: Any) -> Axis | Number | Expression:
 
 
 def switched(entry: Any) -> Any:
-    """Replace Boolean values of an entry by the numbers 1 and 0.
-
-    `entry`: as in `GRAMMAR`, or with words such as ``true``.
+    """Replace Boolean values and words such as ``true`` in an entry by the numbers 1 and 0.
 
     Examples
     --------
@@ -182,38 +182,37 @@ def _plain(name: str, value: Any) -> Number:
 
 @dataclass(frozen=True)
 class Grid:
-    """The points of a sweep.
-
-    `axes`: in order, the last one varies fastest; `fixed`: name -> number, the same at every point;
-    `derived`: name -> `Expression`, in an order of evaluation; `paired`: point k takes the k-th
-    value of every axis, instead of a product of the axes.
-    """
+    """The points of a sweep."""
 
     axes: tuple[Axis, ...]
+    """Axes of the grid; the last axis varies fastest."""
     fixed: Mapping[str, Number]
+    """Name -> number that is the same at every point."""
     derived: Mapping[str, Expression]
+    """Name -> `Expression` of other names, in an order of evaluation."""
     paired: bool = False
+    """Whether point k takes the k-th value of every axis, instead of a product of the axes."""
 
     @property
     def dims(self) -> tuple[str, ...]:
-        """Names of the dimensions."""
+        """Names of the grid's dimensions."""
         return (PAIRED,) if self.paired else tuple(axis.name for axis in self.axes)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Number of points along each dimension."""
+        """Number of points along each dimension of the grid."""
         lengths = tuple(len(axis.values) for axis in self.axes)
         return lengths[:1] if self.paired else lengths
 
     @property
     def size(self) -> int:
-        """Number of points."""
+        """Number of points of the grid."""
         return prod(self.shape)
 
     def at(self, index: Sequence[int]) -> dict[str, Number]:
         """Name -> value of every name at a point.
 
-        Raises InvalidRequest if an expression is undefined there.
+        Raises InvalidRequest if an expression is undefined at the point.
         """
         point = {**self.fixed, **self.along_axes(index)}
         for name, expression in self.derived.items():
@@ -221,7 +220,7 @@ class Grid:
         return point
 
     def table(self, name: str) -> NDArray[np.float64]:
-        """Values of a derived name over the grid; NaN where its formula is undefined."""
+        """Values of a derived name over the grid, NaN where the name's formula is undefined."""
         values = np.full(self.shape, np.nan)
         with progress.bar("formulas", values.size, unit="points") as bar:
             for index in self:
@@ -240,11 +239,10 @@ class Grid:
 
 
 def grid(entries: Mapping[str, Any], paired: bool = False) -> Grid:
-    """The grid of a request.
+    """Parse the entries of a request (name -> number, sequence or text) to a grid.
 
-    `entries`: name -> number, sequence or text, as for `parsed`; `paired`: pair the axes. Raises
-    InvalidRequest for an invalid entry, a repeated value, an expression of unknown names or of
-    itself, too many points, or paired axes of different lengths.
+    Raises InvalidRequest for an invalid entry, a repeated value, an expression of unknown names or
+    of itself, too many points, or paired axes of different lengths.
 
     Examples
     --------
@@ -273,7 +271,7 @@ def grid(entries: Mapping[str, Any], paired: bool = False) -> Grid:
 
 
 def _ordered(formulas: Mapping[str, Expression], names: set[str]) -> dict[str, Expression]:
-    """Sort expressions so that each follows the expressions it uses."""
+    """Sort expressions so that each expression follows the expressions that it uses."""
     ordered: dict[str, Expression] = {}
     waiting = dict(formulas)
     while waiting:

@@ -1,7 +1,7 @@
 """Workers of a dask scheduler, on one machine or several.
 
 dask logs connection problems in many lines, and waits forever if another program answers at the
-address. Here each problem is one line, after a timeout.
+address. This module reports each problem in one line, after a timeout.
 """
 
 from __future__ import annotations
@@ -19,24 +19,22 @@ from dynamics.sweep.worker_pool import Workers
 from dynamics.validation import InvalidRequest
 
 PATIENCE = 6.0
-"""Seconds to wait for an answer of a scheduler, and for its first worker."""
+"""Seconds to wait for an answer of a scheduler, and for the scheduler's first worker."""
 GONE = "the dask scheduler is lost; finished blocks are kept, and the same command resumes"
 WAITING = "scheduler={!r} has no workers yet; the sweep waits for them"
 LOGGERS = ("distributed", "tornado", "asyncio")
 
 
 class SchedulerGone(Exception):
-    """The scheduler was lost during a sweep; the message is one line."""
+    """Error: the scheduler was lost during a sweep; the message is one line."""
 
 
 class Cluster(Workers):
-    """The workers of a dask scheduler.
+    """The workers of the dask scheduler at an address such as ``tcp://host:8786``.
 
     Only the process that started the sweep writes the store. The scheduler repeats the call of a
-    dead worker on another one; a call that kills several workers counts as lost.
-
-    `scheduler`: address, as ``tcp://host:8786``. Raises InvalidRequest if dask.distributed is not
-    installed, or no scheduler answers.
+    dead worker on another worker, and a call that kills several workers counts as lost. Raises
+    InvalidRequest if dask.distributed is not installed, or no scheduler answers.
     """
 
     size = math.inf
@@ -57,7 +55,7 @@ class Cluster(Workers):
                 self._client: Any = distributed.Client(
                     scheduler, timeout=PATIENCE, set_as_default=False, name="attdyn sweep"
                 )
-            except OSError:  # it answered before, so it was lost since
+            except OSError:  # the scheduler answered before, so it was lost since
                 raise SchedulerGone(GONE) from None
             stack.callback(self._client.close, timeout=PATIENCE)
             try:
@@ -72,7 +70,7 @@ class Cluster(Workers):
         return self._client.status in ("running", "connecting")
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Submit a call to the scheduler; raises `SchedulerGone` if it fails."""
+        """Submit a call to the scheduler; raises `SchedulerGone` if the scheduler is lost."""
         if not self._alive:
             raise SchedulerGone(GONE)
         future: Future[Any] = self._executor.submit(function, *arguments)
@@ -81,7 +79,7 @@ class Cluster(Workers):
     def wait(self, futures: Iterable[Future[Any]], seconds: float) -> set[Future[Any]]:
         """Wait until at least one future is done, at most for some seconds.
 
-        Raises SchedulerGone.
+        Raises SchedulerGone if the scheduler is lost.
         """
         done = super().wait(futures, seconds)
         if any(_cut_off(future) for future in done) or not (done or self._alive):
@@ -89,14 +87,14 @@ class Cluster(Workers):
         return done
 
     def close(self) -> None:
-        """Cancel the unfinished calls."""
+        """Cancel the unfinished calls of the sweep."""
         if self._client.status == "running":
             self._executor.shutdown(wait=False)
         self._open.close()
 
 
 def _check_scheduler(address: str) -> None:
-    """Check that a dask scheduler answers; in a thread, as the caller may run an event loop."""
+    """Check that a dask scheduler answers, in a thread because the caller may run an event loop."""
 
     async def limited() -> str:
         return await asyncio.wait_for(_kind(address), PATIENCE)
@@ -109,7 +107,7 @@ def _check_scheduler(address: str) -> None:
         except (OSError, ValueError) as error:
             why = str(error).splitlines()[0] if str(error) else type(error).__name__
             problem = f"does not answer ({why})"
-        except Exception:  # another protocol, whose bytes dask misreads
+        except Exception:  # dask misreads the bytes of another protocol
             problem = "does not answer as dask does"
         else:
             if kind == "Scheduler":

@@ -1,8 +1,8 @@
 """Contents of a store: quantities over the grid, and attributes.
 
 A quantity is an array over the swept names, with one chunk for each block. A series (a value for
-each record of a point) has a further dimension. Unknown values are `PENDING` for outcomes, else
-NaN.
+each record of a point) has a further dimension. An unknown outcome is `PENDING`, any other unknown
+value NaN.
 """
 
 from __future__ import annotations
@@ -25,35 +25,33 @@ KIND = "sweep"
 LEAST_HASH = 10_000
 RECORD = "record"
 PATH, TIME = "path_", "time_"
-"""Prefixes of the names of series and of event times."""
+"""Prefix of the names of series, and prefix of the names of event times."""
 
 
 @dataclass(frozen=True)
 class Contents:
-    """Quantities and manifest of a store.
-
-    `values`: quantity -> array over the grid, unknown in unfinished and damaged blocks; `done`,
-    shape (blocks,): the manifest, 0 for an unfinished block, else its `block_hash`; `damage`:
-    number of a damaged block -> description of the damage.
-    """
+    """Quantities and manifest of a store."""
 
     values: Mapping[str, NDArray[Any]]
+    """Quantity -> array over the grid, unknown in unfinished and damaged blocks."""
     done: NDArray[np.uint32]
+    """Manifest, shape (blocks,): 0 for an unfinished block, else its `block_hash`."""
     damage: Mapping[int, str]
+    """Number of a damaged block -> description of the damage."""
 
     @property
     def pending(self) -> list[int]:
-        """Numbers of the blocks to run: unfinished or damaged."""
+        """Numbers of the blocks to run, because they are unfinished or damaged."""
         return sorted({*map(int, np.flatnonzero(self.done == 0)), *self.damage})
 
     @property
     def outcomes(self) -> Counter[int]:
-        """Outcome -> number of points."""
+        """Outcome code -> number of points."""
         return Counter(self.values["outcome"].ravel().tolist())
 
 
 def layout(plan: Plan, name: str) -> tuple[tuple[int, ...], tuple[int, ...], tuple[str, ...]]:
-    """Shape, chunks and dimensions of a quantity."""
+    """Shape, chunks and dimensions of the array of a quantity."""
     grid, length = plan.grid, plan.runner.records + 1
     if name.startswith(PATH):
         return (*grid.shape, length), (*plan.block, length), (*grid.dims, RECORD)
@@ -61,26 +59,26 @@ def layout(plan: Plan, name: str) -> tuple[tuple[int, ...], tuple[int, ...], tup
 
 
 def empty(plan: Plan, name: str) -> NDArray[Any]:
-    """Array over the grid filled with unknown values of a quantity."""
+    """Array over the grid filled with the unknown value of a quantity."""
     values = np.empty(layout(plan, name)[0], number_kind(name))
     values[...] = unknown_value(values)
     return values
 
 
 def number_kind(name: str) -> type[np.int8] | type[np.float64]:
-    """Number type of a quantity."""
+    """Number type of a quantity's array."""
     return np.int8 if name == "outcome" else np.float64
 
 
 def unknown_value(values: NDArray[Any]) -> float:
-    """Value of an unknown entry."""
+    """Value that marks an unknown entry in the array of a quantity."""
     return PENDING if values.dtype.kind == "i" else float("nan")
 
 
 def filled_names(block: Mapping[str, NDArray[Any]]) -> list[str]:
     """Names of the quantities of a block with at least one known value, in order.
 
-    `block`: quantity -> values over the box of the block.
+    The mapping `block` holds each quantity's values over the box of the block.
     """
     return [name for name in sorted(block) if is_filled(block[name])]
 
@@ -91,9 +89,9 @@ def is_filled(values: NDArray[Any]) -> bool:
 
 
 def block_hash(plan: Plan, number: int, block: Mapping[str, NDArray[Any]]) -> int:
-    """Hash of a block: of its points and of its quantities with known values.
+    """Hash of a block's points and of the block's quantities with known values.
 
-    `block`: quantity -> values over the box of the block.
+    The mapping `block` holds each quantity's values over the box of the block.
     """
     request, axes, box = plan.description, plan.grid.axes, plan.box(number)
     parts = box * len(axes) if plan.grid.paired else box
@@ -108,7 +106,7 @@ def block_hash(plan: Plan, number: int, block: Mapping[str, NDArray[Any]]) -> in
 
 
 def attributes_of(plan: Plan) -> dict[str, Any]:
-    """Attributes of the group: the request and the presentation, as JSON texts."""
+    """Attributes of the store's group: the request and the presentation, as JSON texts."""
     request = plan.description
     plain = {"kind": KIND, "format": FORMAT, "system": request.pop("system")}
     return (

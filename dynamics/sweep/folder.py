@@ -19,7 +19,7 @@ from dynamics.validation import InvalidRequest
 PARTIAL = re.compile(r"(?:[^/]+/)?(?:zarr|c(?:/\d+)*)\.[0-9a-f]{32}\.partial")
 """Relative paths of partially written files of a store."""
 FIRST = re.compile(r"zarr\.[0-9a-f]{32}\.partial")
-"""Name of the file left in a folder by a sweep that was killed at its beginning."""
+"""Name of the file that a sweep killed at its beginning leaves in a folder."""
 WHOLE = re.compile(r"(?:[^/]+/)?zarr\.json|[^/]+/c(?:/\d+)*")
 """Relative paths of complete files of a store."""
 ALLOWED = "out can be a new folder or an earlier sweep's"
@@ -41,7 +41,7 @@ def check_folder(path: Path) -> None:
 
 
 def refuse_foreign(path: Path) -> None:
-    """Refuse a store with files not written by a sweep; empty folders are allowed."""
+    """Refuse a store with files that no sweep has written; empty folders are allowed."""
     _refuse_others(path, _files(path), WHOLE, PARTIAL)
 
 
@@ -52,7 +52,7 @@ def _refuse_others(path: Path, names: Iterable[str], *allowed: re.Pattern[str]) 
 
 
 def remove_partial(path: Path) -> None:
-    """Remove partially written files of a killed sweep from a store."""
+    """Remove the partially written files of a killed sweep from a store."""
     for name in [name for name in _files(path) if PARTIAL.fullmatch(name)]:
         (path / name).unlink()
 
@@ -73,7 +73,7 @@ def _raised(error: OSError) -> None:
 def locked(path: Path) -> Iterator[None]:
     """Context that locks a store against other sweeps, without a lock file.
 
-    Raises InvalidRequest if another sweep has locked it.
+    Raises InvalidRequest if another sweep has locked the store.
     """
     try:
         import fcntl

@@ -2,7 +2,8 @@
 
 A row holds ``outcome`` (an index into `dynamics.results.outcome.POINT_KINDS`), ``end_time``,
 ``time_<event>`` (only if reached), for flows ``uncertainty_<event>``, and the final values of the
-scalars and observables. An optional *path* holds the same scalars at logarithmically spaced times.
+scalars and observables. An optional *path* holds the scalars at logarithmically
+spaced times.
 """
 
 from __future__ import annotations
@@ -35,40 +36,36 @@ CLOSURE_SIZES = ("scalars", "free", "sample_classes")
 Row = dict[str, float]
 Path = dict[str, list[float]]
 Measured = tuple[Row, Path, str]
-"""Row and path of a point, and the reason if it is invalid, else ""."""
+"""Row and path of a point, and the reason why the point is invalid, else ""."""
 
 _ONE_AT_A_TIME = threading.Lock()
 
 
 @dataclass(frozen=True)
 class PointRunner:
-    """Runner of the points of a sweep.
-
-    `reference`: name of the system, or path of its model file; `words`: options whose values are
-    words, such as ``full``, and parameters that are words; `records`: records of the path after the
-    start, 0 for no path; `digests`: part of the model -> short hash, empty for a built-in system;
-    `loaded`: the system, if already loaded; it is not pickled.
-    """
+    """Runner of the points of a sweep."""
 
     reference: str
+    """Name of the system, or path of its model file."""
     words: Mapping[str, str]
+    """Options and parameters whose values are words, such as ``full``."""
     records: int = 0
+    """Number of records of the path after the start, 0 for no path."""
     digests: Mapping[str, str] = field(default_factory=dict)
+    """Part of the model -> short hash, empty for a built-in system."""
     loaded: System | None = field(default=None, compare=False, repr=False)
+    """The system, if it is loaded already; a pickled runner omits it."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return PointRunner, (self.reference, self.words, self.records, self.digests)
 
     @cached_property
     def system(self) -> System:
-        """The system, loaded on first use.
-
-        Raises InvalidRequest if it cannot be loaded, or its model has changed.
-        """
+        """The system, loaded on first use; InvalidRequest if the model is missing or changed."""
         return self.loaded or load_unchanged(self.reference, self.digests)
 
     def parts(self, point: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Parameters, and options of the run; the options may include free letters."""
+        """Split the names of a point into parameters, and options of the run with free letters."""
         names = self.system.Parameters.__dataclass_fields__
         entries = {**point, **self.words}
         parameters = {name: value for name, value in entries.items() if name in names}
@@ -76,29 +73,23 @@ class PointRunner:
         return parameters, options
 
     def problem(self, point: Mapping[str, Any]) -> Any:
-        """The problem of a point.
-
-        Raises InvalidRequest if its parameters are invalid.
-        """
+        """The problem of a point; raises InvalidRequest if the point's parameters are invalid."""
         parameters, options = self.parts(point)
         made = self.system.Parameters(**parameters)
         return self.system.problem(made, options.get("full"), options)
 
     def _how(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Rule, schedule and stages of options; empty for a flow."""
+        """Rule, schedule and stages of a run's options, empty for a flow."""
         return {} if "time" in options else requested(options, self.system.default_runs["run"])
 
     def check_rule(self, problem: Problem, point: Mapping[str, Any]) -> None:
-        """Refuse a schedule or stages that are invalid for a problem.
-
-        `point`: name -> number.
-        """
+        """Refuse a schedule or stages that are invalid for a problem at a point."""
         options = self.parts(point)[1]
         if how := self._how(options):
             check_rule(problem, int(options["steps"]), **how)
 
     def invalid_reason(self, point: Mapping[str, Any]) -> str:
-        """Reason why a point is invalid, from its numbers alone; empty if it is valid."""
+        """Reason why a point is invalid, from its numbers alone, or "" for a valid point."""
         parameters, options = self.parts(point)
         try:
             self.system.Parameters(**parameters)
@@ -109,9 +100,9 @@ class PointRunner:
         return ""
 
     def measure(self, points: Sequence[Mapping[str, Any]]) -> list[Measured]:
-        """Run points one after the other.
+        """Run points one after the other; return row, path and reason of each point.
 
-        Returns list of (row, path, reason); the reason is not empty for an invalid point.
+        The reason is not empty for an invalid point.
         """
         return list(map(self._measured, points))
 
@@ -124,16 +115,15 @@ class PointRunner:
             return _failed(error)
 
     def refusal(self, point: Mapping[str, Any]) -> str:
-        """Reason why a point is invalid, found by running it; empty if it is valid."""
+        """Reason why a point is invalid, found by running it, or "" for a valid point."""
         return self.measure([point])[0][2]
 
 
 def measure_points(runner: PointRunner, points: Sequence[Mapping[str, Any]]) -> list[Measured]:
-    """Run points in the calling process.
+    """Run points, each a mapping of all parameters and settings, in the calling process.
 
-    `points`: name -> number, of every parameter and setting. Raises InvalidRequest if the system
-    cannot be loaded, or its model has changed. Raises RuntimeError with a traceback for a
-    programming error.
+    Raises InvalidRequest if the system cannot be loaded or its model has changed, and RuntimeError
+    with a traceback for a programming error.
     """
     with _ONE_AT_A_TIME:
         try:
@@ -142,12 +132,12 @@ def measure_points(runner: PointRunner, points: Sequence[Mapping[str, Any]]) -> 
         except InvalidRequest:
             raise
         except Exception:
-            # As text: not every exception can be pickled.
+            # The traceback is passed as text, because not every exception can be pickled.
             raise RuntimeError(f"a worker failed:\n{traceback.format_exc()}") from None
 
 
 def killed() -> Measured:
-    """Result of a point that killed its worker."""
+    """Result of a point that has killed its worker."""
     return {"outcome": float(POINT_KINDS.index(KILLED))}, {}, KILLED
 
 
@@ -175,7 +165,7 @@ def _check_run(options: Mapping[str, Any], flows: bool) -> None:
 def _trained(
     problem: Problem, options: Mapping[str, Any], records: int, how: Mapping[str, Any]
 ) -> Trajectory:
-    """Run a point to its end."""
+    """Train the problem of a point to the end of the run."""
     if "time" in options:
         horizon = float(options["time"])
         times = np.append(0.0, _spaced(min(1e-2, 1e-3 * horizon), horizon, records))
@@ -186,7 +176,7 @@ def _trained(
 
 
 def _spaced(first: float, last: float, count: int) -> NDArray[np.float64]:
-    """Geometrically spaced values from `first` to `last`; only `last` if `count` is 1."""
+    """Geometrically spaced values from `first` to `last`, or only `last` if `count` is 1."""
     values = np.geomspace(first, last, count)
     values[-1:] = last
     return values
@@ -208,7 +198,7 @@ def _row(run: Trajectory) -> Row:
 
 
 def _path(run: Trajectory, records: int) -> Path:
-    """Series of equal length; NaN after the end of a run."""
+    """Series of equal length for all runs, NaN after the end of the run."""
     if not records:
         return {}
     series = {"time": run.time} | run.scalars

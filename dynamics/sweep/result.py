@@ -1,4 +1,4 @@
-"""Results of a sweep: read from its store, counted, exported as CSV or NetCDF."""
+"""Results of a sweep, read from its store, counted, and exported as CSV or NetCDF."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import xarray
 
 OUTCOMES = {PENDING: "not run", INVALID: "invalid"} | dict(enumerate(POINT_KINDS))
-"""Value of the variable ``outcome`` -> its name."""
+"""Value of the variable ``outcome`` -> name of the outcome."""
 
 
 @summarized
@@ -36,15 +36,15 @@ class Sweep:
     Attributes
     ----------
     dataset : xarray.Dataset
-        One variable for each quantity over the swept dimensions; NaN if unknown. ``outcome`` is an
-        index into the attribute ``kinds``, -1 for a point that has not run and -2 for an invalid
-        point. ``done`` is the manifest, one entry for each block.
+        One variable for each quantity over the swept dimensions, NaN where unknown. ``outcome`` is
+        an index into the attribute ``kinds``, -1 for a point that has not run, -2 for an invalid
+        point. ``done`` is the manifest, with one entry for each block.
     plan : Plan
-        The request.
+        The points, the blocks and the request of the sweep.
     refusals : mapping
-        Index of a point -> why its problem could not be constructed in this call.
+        Index of a point -> reason why its problem could not be constructed in this call.
     interrupted : bool
-        Whether this call was interrupted; the same call resumes it.
+        Whether the call was interrupted; the same call resumes the sweep.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class Sweep:
 
     @cached_property
     def reasons(self) -> Mapping[tuple[int, ...], str]:
-        """Index of an invalid point -> reason; loads the system.
+        """Index of an invalid point -> reason; reading it loads the system.
 
         Problems that failed in an earlier call are constructed again to find the reason.
         """
@@ -79,7 +79,7 @@ class Sweep:
 
     @property
     def presentation(self) -> Presentation:
-        """Labels of the results; older stores use the plain names."""
+        """Labels of the results, or plain names if the store has no labels."""
         return self.plan.presentation or Presentation.empty(self.plan.runner.reference)
 
     @property
@@ -88,7 +88,7 @@ class Sweep:
         return _counts(Counter(self.dataset["outcome"].values.ravel().tolist()))
 
     def overview(self) -> dict[str, Any]:
-        """Entries of the text form: axes, fixed values, and outcomes."""
+        """Entries of the sweep's text form: axes, fixed values, and outcomes."""
         grid, hidden = self.plan.grid, ("outcome", DONE)
         return {
             "system": self.plan.runner.reference,
@@ -103,19 +103,15 @@ class Sweep:
 
     @property
     def complete(self) -> bool:
-        """Whether every block is done."""
+        """Whether every block of the sweep is done."""
         return bool((self.dataset[DONE].values != 0).all())
 
 
 def dataset(plan: Plan, contents: Contents, attributes: Mapping[str, Any]) -> xarray.Dataset:
-    """Contents of a store as an xarray dataset.
-
-    `attributes`: of the store.
-    """
+    """Convert the contents of a store, with its attributes, to an xarray dataset."""
     import xarray
 
-    # An event that no run has reached is included. Older stores belong to built-in systems and do
-    # not name the events.
+    # Events that no run has reached are included. A store without labels names no events.
     events = (plan.presentation or plan.runner.system.presentation).event_latex
     times = {f"{TIME}{name}": empty(plan, TIME) for name in events}
     values = dict(sorted({**times, **contents.values}.items()))
@@ -129,9 +125,9 @@ def _counts(codes: Mapping[int, int]) -> dict[str, int]:
 
 
 def load(path: str | os.PathLike[str]) -> Sweep:
-    """Read a sweep, complete or not.
+    """Read a sweep, complete or not, from its zarr store.
 
-    `path`: the zarr store. Raises InvalidRequest if it is missing, damaged, or of another format.
+    Raises InvalidRequest if the store is missing, damaged, or of another format.
 
     Examples
     --------
@@ -156,9 +152,9 @@ def load(path: str | os.PathLike[str]) -> Sweep:
 
 
 def status(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Progress of a sweep: blocks, done, points, diverged, outcomes, damaged, and its request.
+    """Progress of the sweep in a zarr store: counts of blocks, points and outcomes, request.
 
-    `path`: the zarr store. Raises InvalidRequest if it is missing, or of another format.
+    Raises InvalidRequest if the store is missing, or of another format.
 
     Examples
     --------
@@ -188,10 +184,7 @@ def status(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def write_csv(sweep: Sweep, path: Path) -> None:
-    """Write a CSV line for each point: axes, outcome, numbers; unknown values are empty.
-
-    `path`: CSV file; numbers are written with all digits.
-    """
+    """Write a CSV line for each point: axes, outcome, numbers with all digits, empty if unknown."""
     data = sweep.dataset.drop_dims([BLOCK, RECORD], errors="ignore")
     table = data.to_dataframe(dim_order=sweep.plan.grid.dims)
     outcome = table.pop("outcome").map(OUTCOMES)
@@ -201,7 +194,7 @@ def write_csv(sweep: Sweep, path: Path) -> None:
 
 
 def write_netcdf(sweep: Sweep, path: Path) -> None:
-    """Write the dataset as NetCDF 4, without the manifest.
+    """Write the dataset of a sweep as NetCDF 4, without the manifest.
 
     Raises InvalidRequest if h5netcdf is not installed.
     """

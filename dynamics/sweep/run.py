@@ -1,7 +1,7 @@
 """Execution of a sweep: points are sent to workers, finished blocks are written to the store.
 
-Only this process writes. Points whose worker died are tried again one by one; a point that kills
-two workers is recorded as such.
+Only this process writes. Points whose worker died are tried again one by one, and a point that
+kills two workers is recorded as killed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ TRIES = 2
 TOGETHER = 32
 """Most points of a block that a worker receives at once."""
 AT_ONCE = 16
-"""Most blocks that are validated between two checks for results."""
+"""Most blocks that are validated between two checks for results of workers."""
 POLL = 0.2
 """Seconds between two checks for an interruption."""
 FAILED = [POINT_KINDS.index(kind) for kind in (*FAILURES, KILLED)]
@@ -56,7 +56,7 @@ def sweep(
     workers: int | None = None,
     scheduler: str | None = None,
 ) -> Sweep:
-    """Run every point of a grid.
+    """Run every point of a grid of parameters and settings.
 
     Parameters
     ----------
@@ -66,22 +66,22 @@ def sweep(
         Name -> number, values, or text: ``"a:b:n"``, ``"a:b:n:log"``, a formula of other names.
         Names are parameters, flags of ``attdyn sweep``, and free letters that formulas use. A
         parameter that is a list takes one list and is never an axis. Without ``time``, ``eta``,
-        ``steps`` or a rule, points run as by ``attdyn run``: the flow, or descent with ``full`` or
-        if the model file has a rule.
+        ``steps`` or a rule, points run the flow, or descent with ``full`` or with a model file's
+        own rule.
     out : path-like, optional
-        The zarr store. Finished blocks of the same sweep are not run again, unless damaged. If
-        missing, a temporary store is used.
+        The zarr store; default: a temporary store. Finished blocks of the same sweep are not run
+        again, unless damaged.
     paired : bool
-        Pair the axes instead of crossing them.
+        Whether to pair the axes instead of crossing them.
     strict : bool
-        Refuse a grid with invalid points, instead of skipping them.
+        Whether to refuse a grid with invalid points, instead of skipping these points.
     trajectory : int
         Number of records of each run to store, at logarithmically spaced times.
     workers : int, optional
-        Number of processes; default: one for each core; 0: the calling process. A model without a
-        file, or a system modified in memory, runs only in the calling process.
+        Number of processes (default: one for each core), or 0 for the calling process. A model
+        without a file, or a system modified in memory, runs only in the calling process.
     scheduler : str, optional
-        Address of a dask scheduler whose workers are used instead.
+        Address of a dask scheduler whose workers run the points instead of processes.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def sweep(
     if strict and (invalid := plan.invalid_reasons):
         reason = next(iter(invalid.values()))
         raise InvalidRequest(f"{len(invalid)} points cannot be run: {reason}")
-    _ = plan.first_valid  # raises before any process is started
+    _ = plan.first_valid  # raises before any process is started if no point is valid
     tasks = max(len(plan.blocks), ceil(plan.grid.size / TOGETHER))
     with closing(workers_for(loaded, workers, scheduler, tasks)) as pool:
         import xarray  # noqa: F401 (takes 0.5 s, while the workers load)
@@ -134,7 +134,7 @@ def _swept(plan: Plan, store: SweepStore, workers: Workers) -> Sweep:
 
 @dataclass(frozen=True)
 class _Task:
-    """Points of a block, and how many workers have received them."""
+    """Points of a block, and how many workers have received these points."""
 
     block: int
     indices: tuple[Index, ...]
@@ -169,7 +169,7 @@ class _BlockQueue:
             self.empty.append(block)
 
     def submit(self) -> None:
-        """Submit as many tasks as the workers take; validates only a few blocks at a time."""
+        """Submit as many tasks as the workers take, validating only a few blocks at a time."""
         for _ in range(AT_ONCE):
             while self.waiting and len(self.running) < self.workers.size:
                 task = self.waiting.popleft()
@@ -180,7 +180,7 @@ class _BlockQueue:
             self._open(self.unopened.popleft())
 
     def collect(self, task: _Task, future: Future[list[Measured]]) -> dict[Index, Measured]:
-        """Results of a task; empty if its points are queued again one by one."""
+        """Results of a task, or nothing if the task's points are queued again one by one."""
         try:
             measured = future.result()
         except self.workers.lost:
@@ -202,10 +202,10 @@ class _BlockQueue:
 def run_blocks(
     plan: Plan, store: SweepStore, workers: Workers, pending: list[int]
 ) -> tuple[dict[Index, str], bool]:
-    """Run the unfinished blocks, and write each block when it is complete.
+    """Run the pending blocks, and write each block to the open store when it is complete.
 
-    `store`: open; `pending`: numbers of the blocks. Returns (dict, bool): points whose problem
-    could not be constructed -> reason, and whether the run was interrupted.
+    Returns the reasons of points whose problem could not be constructed, and whether the run was
+    interrupted.
     """
     refusals: dict[Index, str] = {}
     done, failed = plan.grid.size - sum(map(plan.size, pending)), 0
@@ -213,7 +213,7 @@ def run_blocks(
         interruption() as interrupted,
         progress.bar("sweep", plan.grid.size, done, "points") as bar,
     ):
-        # Reversed, because sizes mostly ascend: the longest runs come first.
+        # Reversed, so that the longest runs come first: sizes mostly ascend.
         blocks = _BlockQueue(plan, workers, pending[::-1])
         while blocks.left and not interrupted.is_set():
             blocks.submit()
@@ -242,7 +242,7 @@ def run_blocks(
 
 
 def _block(plan: Plan, number: int, results: Mapping[Index, Measured]) -> dict[str, NDArray[Any]]:
-    """Arrays over the box of a block from the results of its points."""
+    """Arrays over the box of a block from the results of the block's points."""
     box = plan.box(number)
     shape = tuple(part.stop - part.start for part in box)
     corner = tuple(part.start for part in box)
@@ -257,7 +257,7 @@ def _block(plan: Plan, number: int, results: Mapping[Index, Measured]) -> dict[s
             block[name][inside] = value
     for values in block.values():
         if values.dtype.kind == "f":
-            values[np.isnan(values)] = np.nan  # one NaN bit pattern: equal bytes
+            values[np.isnan(values)] = np.nan  # equal bit patterns of all NaNs
     return block
 
 
@@ -269,7 +269,7 @@ def cores() -> int:
 
 
 def workers_for(system: System, workers: int | None, scheduler: str | None, tasks: int) -> Workers:
-    """Workers of a sweep, as requested; processes start to load the system."""
+    """Workers of a sweep, as requested; processes start to load the system at once."""
     if not can_be_loaded_again(system):
         for name, value in {"workers": workers or None, "scheduler": scheduler}.items():
             if value is not None:

@@ -1,10 +1,10 @@
 """A sweep on disk: a zarr v3 group readable by xarray, one array for each quantity.
 
 Dimensions are the swept names; a chunk is a block, and every chunk has a checksum. The array
-``done`` is the manifest: 0 for an unfinished block, else a hash of its points and values, written
-after the values. A partly written block therefore counts as unfinished, and an unreadable, missing
-or wrong chunk is detected; the next sweep runs both again. Only one process writes. No clock time
-is stored, so equal sweeps are equal files.
+``done`` is the manifest: 0 for an unfinished block, else a hash of the block's points and values,
+written after the values. A partly written block therefore counts as unfinished, and an unreadable,
+missing or wrong chunk is detected; the next sweep runs both again. Only one process writes. No
+clock time is stored, so equal sweeps are equal files.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ REQUEST_PARTS = {
     "axes": dict, "fixed": dict, "derived": dict, "paired": bool, "records": int, "block": list,
     "versions": dict,
 }  # fmt: skip
-"""Entries of a request except the system, and their types."""
+"""Entry of a request, except the system -> type of the entry."""
 DONE, BLOCK = "done", "block"
 
 
 class StoreError(Exception):
-    """A store cannot be written; the message is one line."""
+    """Error: a store cannot be written; the message is one line."""
 
 
 @contextmanager
@@ -65,7 +65,7 @@ def _reason(error: BaseException) -> str:
 
 
 def read_request(path: Path) -> tuple[dict[str, Any], Presentation | None]:
-    """Request and presentation of a store; older stores have no presentation.
+    """Request and presentation of a store; the presentation is None if the store has none.
 
     Raises InvalidRequest if the path is not a sweep, or has another format.
     """
@@ -100,10 +100,7 @@ def stored_attributes(path: Path) -> dict[str, Any]:
 
 
 class SweepStore:
-    """The store of a plan, for writing.
-
-    `path`: Path; `plan`: Plan.
-    """
+    """The store of a plan, for writing."""
 
     def __init__(self, path: Path, plan: Plan) -> None:
         self.path, self.plan = path, plan
@@ -114,7 +111,7 @@ class SweepStore:
     def open(self) -> Iterator[None]:
         """Context with the created or resumed store, locked against other sweeps.
 
-        Raises InvalidRequest if the path holds anything else, another request, or is locked. Raises
+        Raises InvalidRequest if the path has other contents or another request, or is locked, and
         StoreError if it cannot be written.
         """
         check_folder(self.path)
@@ -132,32 +129,29 @@ class SweepStore:
             try:
                 yield
             finally:
-                with suppress(Exception):  # the store may be damaged
+                with suppress(Exception):  # a damaged store cannot be consolidated
                     consolidate(self.path)
 
     def write(self, number: int, block: Mapping[str, NDArray[Any]]) -> None:
-        """Write a block, then its entry in the manifest.
-
-        `block`: quantity -> values over the box of the block.
-        """
+        """Write a block (quantity -> values over its box), then its entry in the manifest."""
         with store_errors(self.path):
             for name in filled_names(block):
                 self._quantity(name)[self.plan.box(number)] = block[name]
             self._root[DONE][number] = block_hash(self.plan, number, block)
 
     def read(self) -> Contents:
-        """All intact contents; see `read`."""
+        """All intact contents of the store."""
         return read(self.path, self.plan)
 
     @property
     def attributes(self) -> Mapping[str, Any]:
-        """Attributes of the group on disk."""
+        """Attributes of the store's group on disk."""
         return stored_attributes(self.path)
 
     def _write_frame(self) -> None:
         """Write group, coordinates, derived parameters, and finally the manifest.
 
-        Unreadable metadata of a quantity are rewritten; its chunks are kept.
+        Unreadable metadata of a quantity are rewritten, and the quantity's chunks are kept.
         """
         import zarr
 
@@ -166,7 +160,7 @@ class SweepStore:
             self.path, mode="a", zarr_format=3, attributes=attributes_of(plan),
             use_consolidated=False,
         )  # fmt: skip
-        self._root.update_attributes({})  # removes consolidated metadata, soon outdated
+        self._root.update_attributes({})  # removes consolidated metadata, which would be outdated
         for name, (dims, values) in plan.frame.items():
             fill = 0 if values.dtype.kind == "i" else float("nan")
             array = self._array(name, values.shape, values.shape, dims, values.dtype, fill)
@@ -199,9 +193,9 @@ class SweepStore:
 
 
 def read(path: Path, plan: Plan) -> Contents:
-    """Intact contents of a store, and the damage of its blocks.
+    """Intact contents of a store with this plan, and the damage of its blocks.
 
-    `plan`: the plan of its request. Raises InvalidRequest if the manifest cannot be read.
+    Raises InvalidRequest if the manifest cannot be read.
     """
     arrays, broken = _arrays(path, plan)
     done = _manifest(path, plan)
@@ -211,7 +205,7 @@ def read(path: Path, plan: Plan) -> Contents:
         damage = dict.fromkeys(finished, f"{name} cannot be read ({why})") | damage
     for name, array in arrays.items():
         values[name], unreadable = _values(array, plan, name, finished)
-        damage = unreadable | damage  # the first damage of a block is kept
+        damage = unreadable | damage  # of several damages of a block the first is kept
     for number in finished:
         if number in damage:
             continue
@@ -228,7 +222,7 @@ def read(path: Path, plan: Plan) -> Contents:
 def _values(
     array: Any, plan: Plan, name: str, blocks: list[int]
 ) -> tuple[NDArray[Any], dict[int, str]]:
-    """A quantity over the grid, and the unreadable blocks among `blocks` with reasons."""
+    """Array of a quantity over the grid, and the unreadable blocks among `blocks` with reasons."""
     with suppress(Exception):  # one read takes a quarter of the time of reading all chunks
         return np.require(array[...], number_kind(name), "W"), {}
     values, unreadable = empty(plan, name), dict[int, str]()
@@ -242,7 +236,7 @@ def _values(
 
 
 def _open_array(path: Path, shape: tuple[int, ...], mode: Any = "r") -> Any:
-    """Open an array of a store; raises if it cannot be opened or has another shape."""
+    """Open an array of a store; raises an error for an unreadable array or another shape."""
     import zarr
 
     # Parse the metadata first: zarr reports damage in hundreds of lines.
@@ -267,7 +261,7 @@ def _arrays(path: Path, plan: Plan) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def _manifest(path: Path, plan: Plan) -> NDArray[np.uint32]:
-    """The manifest; unreadable entries are 0, so their blocks are run again."""
+    """Read the manifest with 0 for unreadable entries, so that their blocks are run again."""
     done = np.zeros(len(plan.blocks), np.uint32)
     try:
         array = _open_array(path / DONE, done.shape)

@@ -1,8 +1,8 @@
 """Workers that run the points of a sweep: the calling process, or other processes.
 
-Both take calls and return futures, like `dynamics.sweep.cluster`. A process that dies, killed by a
-user or for lack of memory, fails only the future of its own call; `dynamics.sweep.run` handles the
-points of that call.
+All workers, also those of `dynamics.sweep.cluster`, take calls and return futures. A process that
+dies, killed by a user or for lack of memory, fails only the future of its own call, whose points
+`dynamics.sweep.run` runs again.
 """
 
 from __future__ import annotations
@@ -31,23 +31,19 @@ high memory limit, because compiling programs takes memory."""
 
 
 class Workers(ABC):
-    """Workers of a sweep.
-
-    `size`: most simultaneous calls; `lost`: exception of the future of a call whose worker died.
-    """
+    """Interface of the workers of a sweep."""
 
     size: float = 1
+    """Most simultaneous calls."""
     lost: tuple[type[BaseException], ...] = ()
+    """Exceptions of a future that mean that the worker of its call died."""
 
     @abstractmethod
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Start a call and return its future."""
 
     def wait(self, futures: Iterable[Future[Any]], seconds: float) -> set[Future[Any]]:
-        """Wait until at least one future is done, at most for some seconds.
-
-        Returns the futures that are done.
-        """
+        """Wait, at most for some seconds, until a future is done; return the futures done."""
         return set(wait(list(futures), seconds, FIRST_COMPLETED).done)
 
     def close(self) -> None:  # noqa: B027 (a call in this process is always finished)
@@ -55,7 +51,7 @@ class Workers(ABC):
 
 
 class InProcess(Workers):
-    """The calling process, which runs a call at once; also for models without a file."""
+    """The calling process, which runs a call at once, also for models without a file."""
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Run a call and return a finished future."""
@@ -68,12 +64,10 @@ class InProcess(Workers):
 
 
 class WorkerPool(Workers):
-    """Processes on this machine, each a loky pool of size one, so that a crash fails one call only.
+    """Processes on this machine, each a loky pool of size one: a crash fails one call only.
 
-    They start at once and load the system while the sweep is prepared.
-
-    `size`: number of processes; `reference`: name or model file of the system to load; `digests`:
-    hashes of the parts of its model.
+    The processes start at once and load the system `reference` while the sweep is prepared. They
+    refuse a model whose parts have other hashes than `digests`.
     """
 
     def __init__(self, size: int, reference: str, digests: Mapping[str, str]) -> None:
@@ -98,7 +92,7 @@ class WorkerPool(Workers):
         return call
 
     def close(self) -> None:
-        """Kill all processes."""
+        """Kill all processes of the pool."""
         for executor in self._executors:
             executor.shutdown(kill_workers=True)
 
@@ -106,11 +100,11 @@ class WorkerPool(Workers):
         from loky.process_executor import ProcessPoolExecutor
 
         former = os.environ.get(SAFE_PATH)
-        os.environ[SAFE_PATH] = "1"  # inherited by the resource tracker process
+        os.environ[SAFE_PATH] = "1"  # the resource tracker process inherits it
         try:
             executor = ProcessPoolExecutor(max_workers=1, env=ENVIRONMENT)
-            resource_tracker.ensure_running()  # started later, it would unblock Ctrl-C
-            # Workers inherit a blocked Ctrl-C: the sweep handles it and ends its workers
+            resource_tracker.ensure_running()  # started later, the tracker would unblock Ctrl-C
+            # Workers inherit a blocked Ctrl-C, because the sweep handles it and ends its workers.
             mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             try:
                 executor.submit(_prepare_worker, os.getpid(), *self._system)
@@ -131,7 +125,7 @@ def _prepare_worker(parent: int, reference: str, digests: Mapping[str, str]) -> 
     os.dup2(2, 1)
     warnings.formatwarning = lambda message, *_, **__: f"attdyn: {message}\n"
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    with contextlib.suppress(InvalidRequest):  # reported when points are run
+    with contextlib.suppress(InvalidRequest):  # the error is reported when points are run
         load_unchanged(reference, digests)
 
 
