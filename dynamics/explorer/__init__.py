@@ -1,9 +1,9 @@
 """Interactive pages: one HTML file that trains a system in a browser, without server or network.
 
 Models are lists of instructions that the page interprets (`own_model`, `assets/lists.js`), so no
-gradient is written twice. `page_model` defines the data of a page; `own_model` computes them from a
-model, `papers` and `shallow_vit` for the systems of papers; `description` adds texts; `page`
-combines all into one file. JavaScript written by hand is in ``assets``.
+gradient is written twice. The module `page_model` defines the data of a page. The data are computed
+by `own_model` from a model, and by `papers` and `shallow_vit` for the systems of papers. Texts come
+from `description`, and `page` combines everything into one file with the JavaScript of ``assets``.
 """
 
 from __future__ import annotations
@@ -27,15 +27,14 @@ PAGES = {
     "masked_image_modeling": "papers",
     "shallow_vit": "shallow_vit",
 }
-"""Name of a paper's system -> module that makes its page."""
+"""Name of a paper's system -> module that makes the page of the system."""
 
 
 def explorer_page(source: Any, parameters: Any = None) -> str:
-    """HTML of the page of a system.
+    """HTML of the page of a system, with the sliders initially at the given parameters.
 
-    `source`: as for `dynamics.load_system`; `parameters`: initial positions of the sliders, by
-    default those of ``attdyn compare``. Raises InvalidRequest if the system is unknown, or has no
-    page.
+    The parameters default to those of ``attdyn compare``. Raises InvalidRequest if the system is
+    unknown, or has no page.
     """
     system = load_system(source)
     if parameters is None:
@@ -45,17 +44,14 @@ def explorer_page(source: Any, parameters: Any = None) -> str:
 
 
 def write_page(source: Any, path: str | os.PathLike[str], parameters: Any = None) -> None:
-    """Write the page of a system to a file.
-
-    `source`, `parameters`: as for `explorer_page`.
-    """
+    """Write the page of a system to a file; the arguments are as for `explorer_page`."""
     target = path_of("path", path)
     text = explorer_page(source, parameters)
     target.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def page_model_of(system: System, parameters: Any) -> PageModel:
-    """The PageModel of a system, made by the module of the system."""
+    """PageModel of a system, made by the system's own module."""
     module = "own_model" if system.model is not None else PAGES[system.name]
     maker = importlib.import_module(f"dynamics.explorer.{module}")
     model: PageModel = maker.page_model(system, parameters)

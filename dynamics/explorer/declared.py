@@ -1,4 +1,4 @@
-"""Problems on the scalars of a declared reduction, without its check, for pages."""
+"""Problems on the scalars of a declared reduction, which is not checked, for pages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from theory.closure.regime import PLAIN, Regime
 class Unheld:
     """Mixin: problems on declared scalars without checking the declaration against the entries.
 
-    A page has many sizes, and a check takes seconds at each; ``attdyn run`` performs it.
+    A page has many sizes, and a check takes seconds at each size; ``attdyn run`` performs the
+    check.
     """
 
     definition: Definition
@@ -28,7 +29,7 @@ class Unheld:
     def realized(
         cls, parameters: Any, draws: tuple[Any, Any], regime: Regime = PLAIN
     ) -> tuple[Realization, Closure]:
-        """The model of the scalars at given parameters, and its closure."""
+        """Model of the scalars at given parameters, and the closure of the model."""
         declaration, constants = cls.definition.declaration, dataclasses.asdict(parameters)
         assert declaration is not None
         with refusals():
@@ -39,17 +40,17 @@ class Unheld:
         return made, Closure(classes, space, None, (), names, 0.0, DECLARED, "", (), made.shapes)
 
     def _compiled_risk(self) -> None:
-        """None: a page interprets lists instead of compiled code."""
+        """Return no compiled risk, because a page interprets lists instead of compiled code."""
 
     def matrices(self) -> dict[str, Any]:
-        """Trained arrays by class; empty, because a declaration does not identify equal entries."""
+        """Return no trained arrays, because a declaration does not identify equal entries."""
         return {}
 
 
 def unheld(system: System, **more: Any) -> System:
-    """The system with an unchecked declared reduction; a system without a declaration is unchanged.
+    """Replace the declared reduction of a system by an unchecked one with the attributes `more`.
 
-    `system`: of a model; `**more`: further attributes of its reduced problem.
+    A system without a declared reduction is returned unchanged.
     """
     kind = system.ReducedPopulation
     if kind.definition.declaration is None:

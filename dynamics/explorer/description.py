@@ -1,7 +1,7 @@
 """Texts of a page as JSON: constants, symbols, panels, events, equations.
 
 Meanings, symbols and limits come from `dynamics.description`, panels from the problem's
-presentation; formulas are MathML.
+presentation, and formulas are MathML.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from theory.events import EventRule
 MOST_DERIVED = 8
 """Most scalars of a user's model whose recursion is derived for the page."""
 MOST_WRITTEN = 80_000
-"""Most characters of a recursion on a page."""
+"""Most characters of a recursion that a page shows."""
 LEAST_TIME = 1e-2
-"""First time of the curves, in units of eta * steps."""
+"""First time of the curves on a page, in units of eta * steps."""
 
 
 def page_description(system: System, model: PageModel) -> dict[str, Any]:
-    """Texts of a page, as JSON-ready values."""
+    """Texts of the page of a system, as JSON-ready values."""
     problem, presentation = model.problem, model.problem.presentation
     description = system.describe(problem.parameters)
     symbols = {symbol.name: symbol for symbol in description.symbols}
@@ -80,7 +80,7 @@ def summary(prose: str) -> str:
 
 
 def _equations(system: System, description: Description, problem: Problem) -> str:
-    """Derivation as HTML; only the model if the recursion is long or slow to derive."""
+    """Derivation as HTML, or only the model if the recursion is long or slow to derive."""
     if system.model is None or problem.layout.size <= MOST_DERIVED:
         text = fragment(system.derivation(problem.parameters).as_markdown(3))
         if len(text) <= MOST_WRITTEN:
@@ -89,7 +89,7 @@ def _equations(system: System, description: Description, problem: Problem) -> st
 
 
 def _command(system: System, model: PageModel) -> str:
-    """Command that trains the system, with the constants not determined by sliders."""
+    """Command that trains the system, with the constants that no slider determines."""
     parameters, moved = model.problem.parameters, [slider.name for slider in model.sliders]
     showcase = system.default_runs["run"].parameters
     at_sliders = {name: getattr(parameters, name) for name in moved}
@@ -109,7 +109,7 @@ def _command(system: System, model: PageModel) -> str:
 
 
 def _flag(value: Any) -> str:
-    """A value in the syntax of the command line."""
+    """Format a value in the syntax of the command line."""
     if not isinstance(value, tuple):
         return f"{value:.17g}" if isinstance(value, float) else str(value)
     nested = any(isinstance(entry, tuple) for entry in value)
@@ -117,9 +117,9 @@ def _flag(value: Any) -> str:
 
 
 def _event(rule: EventRule, presentation: Presentation) -> dict[str, str]:
-    """An event: its name in plots, its condition, and its meaning."""
+    """Describe an event: its name in plots, its condition, and its meaning."""
     plot = presentation.plot
-    # Formulas in a mark are enclosed in dollar signs.
+    # Formulas in the symbol of an event are enclosed in dollar signs.
     parts = {**plot.asides, **plot.marks}.get(rule.name, "").split("$")
     words = [part if k % 2 else rf"\text{{{part}}}" for k, part in enumerate(parts) if part]
     return {
@@ -154,7 +154,7 @@ def _letter(
 
 
 def _panels(problem: Problem, observables: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Panels, with the curves available on the page."""
+    """Panels of a page, with the curves that the page can show."""
     curves = {*problem.layout.names, *observables}
     return [
         {"names": names, "logarithmic": panel.logarithmic, "title": ", ".join(names)}

@@ -1,8 +1,8 @@
 """Script of a page's web worker: training loops and events for a model.
 
 Gradient descent and the flow integrator are `assets/loops.js`, a translation of
-`dynamics.loops.kernels`. Event rules are printed from `theory.events`; `assets/events.js` evaluates
-them like `dynamics.training.flow_events` and `dynamics.training.events`.
+`dynamics.loops.kernels`. Event rules are printed from `theory.events`, and `assets/events.js`
+evaluates the rules like `dynamics.training.flow_events` and `dynamics.training.events`.
 """
 
 from __future__ import annotations
@@ -22,21 +22,19 @@ SHAPES = {
     ExceedsRunMaximum: ("exceeds", "quantity", "bound"),
     RisesAgain: ("rises", "quantity", "relative"),
 }
-"""Rule class -> its name in `assets/events.js`, and the fields that are printed."""
+"""Class of an event rule -> name of the rule in `assets/events.js`, and the fields that are
+printed."""
 
 
 @cache
 def constants() -> str:
-    """Constants of collocation as a JavaScript object."""
+    """Constants of the collocation integrator as a JavaScript object."""
     fields = {name: values.tolist() for name, values in table()._asdict().items()}
     return f"const RADAU = {script(fields)};"
 
 
 def rules(events: Sequence[EventRule], order_names: Sequence[str], rates: Sequence[str]) -> str:
-    """Event rules as a JavaScript list.
-
-    `order_names`: names of the order parameters; `rates`: those computed from the gradient.
-    """
+    """Event rules as a JavaScript list; the order parameters in `rates` need the gradient."""
 
     def text(value: Any) -> str:
         if isinstance(value, bool | float):
@@ -68,10 +66,7 @@ def rules(events: Sequence[EventRule], order_names: Sequence[str], rates: Sequen
 
 
 def worker_script(model: str, problem: object) -> str:
-    """Complete script of a worker.
-
-    `model`: JavaScript that defines ``MODEL``; `problem`: reduced problem with the event rules.
-    """
+    """Script of a worker for the JavaScript `model`, which defines ``MODEL``, and a problem."""
     events = rules(problem.events, problem.order_names, problem.rates)  # type: ignore[attr-defined]
     scripts = asset("loops.js"), asset("events.js"), asset("driver.js")
     parts = [constants(), events, model, *scripts]

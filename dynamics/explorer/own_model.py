@@ -2,11 +2,11 @@
 
 The lists are those of `dynamics.models.engine.reduced_risk`, run by an interpreter in the page
 (`own_programs`, `assets/lists.js`). Real constants vary continuously: they are inputs of the lists,
-and weights, samples, starts and fixed arrays are functions of them (`real_constants`). Each value
-of an integer or word constant needs its own program; the page has those near the initial positions
-of the sliders, as many as limits on bytes and attempts allow. A law that can only be sampled is
-replaced by a few hundred samples. The classes of equal entries are those valid at all real
-constants; special values (equal probabilities, say) may have fewer.
+and weights, samples, starts and fixed arrays are functions of the real constants
+(`real_constants`). Each value of an integer or word constant needs its own program, so a page has
+values near the initial positions of the sliders, as many as limits on bytes and attempts allow. A
+law that can only be sampled is replaced by a few hundred samples. The classes of equal entries are
+those valid at all real constants; special values (equal probabilities, say) may have fewer.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ from dynamics.system import System
 from theory.program import OPERATIONS
 
 DIVIDES = re.compile(r"\s*(\w+)\s*%\s*(\w+)\s*<=\s*0\s*")
-"""Pattern of a limit that the second constant divides the first."""
+"""Pattern of a limit that the second constant divides the first constant."""
 
 
 @np.errstate(all="ignore")  # functions of the model may overflow at some values
 def page_model(system: System, parameters: Any) -> PageModel:
-    """The model of the page.
+    """PageModel of a model, with the sliders initially at the given parameters.
 
-    `system`: of a model; `parameters`: initial positions of the sliders. Raises InvalidRequest if
-    the model has too many scalars for a page, or an operation without a program.
+    Raises InvalidRequest if the model has too many scalars for a page, or an operation without a
+    program.
     """
     center = center_of(unheld(system), parameters)
     return page_of(center, points_around(center))
 
 
 def page_of(center: Center, points: list[Point]) -> PageModel:
-    """PageModel from the points of a page."""
-    at_sliders = object.__new__(type(center.problem))  # copying would compile again
+    """PageModel from the points of a page around its center."""
+    at_sliders = object.__new__(type(center.problem))  # a copy would be compiled again
     vars(at_sliders).update(vars(center.problem), parameters=center.parameters)
     names = center.problem.realization.constants
     return PageModel(
@@ -107,7 +107,7 @@ def _sliders(center: Center, points: list[Point]) -> tuple[Slider, ...]:
 def page_script(points: Sequence[Point], limits: Sequence[Limit], fixed: Mapping[str, Any]) -> str:
     """JavaScript that defines ``MODEL``.
 
-    `fixed`: names and the command; see ``FIXED`` in `assets/own_model.js`.
+    The mapping `fixed` holds names and the command; see ``FIXED`` in `assets/own_model.js`.
     """
     functions, programs, tables = {"() => 1": 0}, dict[str, int](), Tables()
 

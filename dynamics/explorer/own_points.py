@@ -25,15 +25,15 @@ from theory.model import Model
 from theory.program import NoProgram
 
 MOST_TRIED = 12
-"""Most values of the constants, other than the initial ones, for which the model is derived."""
+"""Most values of the constants, except the initial values, for which the model is derived."""
 MOST_TERMS = 150_000
-"""Approximate limit on the terms of all gradients that are derived."""
+"""Approximate limit on the number of terms in all gradients that are derived."""
 ENOUGH = 2
 """Values of one constant with other scalars or events, after which no further values are tried."""
 BYTES = 110_000
-"""Most bytes of encoded programs and data."""
+"""Most bytes of the encoded programs and data of a page."""
 REACH = 4
-"""Most steps of an integer constant to either side."""
+"""Most steps of an integer constant to either side of its initial value."""
 MOST_SAMPLES = 4_000
 """Most samples of a law, if more than at the initial positions of the sliders."""
 NUMBERS_OF_DRAWS = 12_000
@@ -42,52 +42,50 @@ LEAST_DRAWS = 100
 MOVES = (0.83, 1.09)
 """Factors of real constants at which the classes of equal entries are compared."""
 SMALL = 0.1
-"""Replacement of a real constant that is 0, for that comparison."""
+"""Replacement of a real constant of value 0, when classes of equal entries are compared."""
 GRID = (0.75, 1.25, 0.5, 1.5)
 """Factors for the values of a real constant that has a choice of values on a page."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """Programs and data of a page at one choice of the integer and word constants.
-
-    `at`: constant -> value; `law`: whether the risk is a sum over samples; `constants`: further
-    constants of the event rules.
-    """
+    """Programs and data of a page at one choice of the integer and word constants."""
 
     at: Mapping[str, Any]
+    """Name -> value of each integer and word constant."""
     lists: Lists
     readings: Readings
     law: bool
+    """Whether the risk is a sum over samples."""
     matrices: Mapping[str, Matrix] = field(default_factory=dict)
     constants: Mapping[str, float] = field(default_factory=dict)
+    """Further constants that the event rules use."""
 
 
 @dataclass(frozen=True)
 class Center:
-    """The problem around which a page is made, at the first positions of the sliders.
-
-    `problem`: the reduced problem at real constants without special values; `held`: real constants
-    that do not move, because a function of the model cannot be read by symbols, or because more
-    than the real constants changes with them; `roles`: functions of the model that are read by
-    symbols; `read`: the arrays of the problem as functions of the real constants; `still`:
-    constants without a slider; `derived`: Parameters -> what rules of events use beside the
-    constants.
-    """
+    """The problem around which a page is made, at the initial positions of the sliders."""
 
     system: System
     parameters: Any
     problem: ModelProblem
+    """Reduced problem at real constants without special values."""
     held: tuple[str, ...]
+    """Real constants fixed on the page: symbols do not reproduce the model at other values."""
     draws: tuple[int, int]
+    """Size and seed of the samples for a law that can only be sampled, else (0, 0)."""
     roles: tuple[str, ...]
+    """Names of the model's functions that are evaluated by symbols."""
     read: Readings
+    """Arrays of the problem as functions of the real constants."""
     still: frozenset[str] = frozenset()
+    """Constants without a slider."""
     derived: Callable[[Any], Mapping[str, float]] = lambda parameters: {}
+    """Function: Parameters -> further constants that the event rules use."""
 
     @property
     def model(self) -> Model:
-        """The functions of the model."""
+        """The model of the problem, with its functions."""
         return self.problem.realization.model
 
     @property
@@ -97,19 +95,19 @@ class Center:
 
     @cached_property
     def limits(self) -> tuple[Limit, ...]:
-        """Limits of the constants of the model."""
+        """Limits of the model's constants."""
         return parse_limits(self.model.limits or (), self.model.constants)
 
     @property
     def remark(self) -> str:
-        """Remark on a law that is sampled; empty for other laws."""
+        """Remark on a law that is sampled, or "" for any other law."""
         count, seed = self.draws
         text = f"the law is known by {count} draws (--samples {count} --seed {seed})"
         return text if count else ""
 
     @cached_property
     def observable_names(self) -> tuple[str, ...]:
-        """Names of the risk and the model's observables."""
+        """Names of the risk and of the model's observables."""
         return ("risk", *self.problem.realization.observable_names)
 
     def matrices(self) -> Iterator[Mapping[str, Any]]:
@@ -130,10 +128,10 @@ class Center:
 
 
 def center_of(system: System, parameters: Any, still: Sequence[str] = (), **more: Any) -> Center:
-    """The reduced problem at the initial positions of the sliders.
+    """Make the center of a page at the initial positions of the sliders.
 
-    `still`: constants without a slider, in addition to None and Boolean ones; `**more`: further
-    fields of `Center`. Raises InvalidRequest if it has more scalars than a page shows.
+    Constants that are None or Boolean, or named in `still`, have no slider; `more` are further
+    fields of `Center`. Raises InvalidRequest if the model has more scalars than a page shows.
     """
     draws = _draws(system, parameters)
     problem = reduced_problem(system, parameters, draws)
@@ -180,11 +178,11 @@ def _read_roles(system: System, problem: ModelProblem, draws: tuple[int, int]) -
 def _elsewhere(
     system: System, parameters: Any, names: Sequence[str], draws: tuple[int, int]
 ) -> list[ModelProblem]:
-    """The problem at other values of some real constants."""
+    """The reduced problem at other values of some real constants."""
     now = {name: getattr(parameters, name) for name in names}
     made = []
     for factor in MOVES if names else ():
-        for power in (1.0, -1.0, 0.25, -0.25):  # use the first power that the model allows
+        for power in (1.0, -1.0, 0.25, -0.25):  # use the first allowed power
             changes = {n: x * factor**power if x else SMALL * power for n, x in now.items()}
             try:
                 moved = dataclasses.replace(parameters, **changes)
@@ -196,7 +194,7 @@ def _elsewhere(
 
 
 def _draws(system: System, parameters: Any) -> tuple[int, int]:
-    """Size and seed of the draws of a law that can only be sampled; else (0, 0)."""
+    """Size and seed of the samples for a law that can only be sampled, else (0, 0)."""
     if not system.sampling_options:
         return 0, 0
     one = system.ReducedPopulation(parameters, samples=LEAST_DRAWS)
@@ -210,7 +208,7 @@ def _draws(system: System, parameters: Any) -> tuple[int, int]:
 def reduced_problem(system: System, parameters: Any, draws: tuple[int, int]) -> ModelProblem:
     """The reduced problem at given parameters.
 
-    `draws`: size and seed for a law that can only be sampled; else (0, 0).
+    The pair `draws` is size and seed for a law that can only be sampled, else (0, 0).
     """
     count, seed = draws
     options = {"samples": count, "seed": seed} if count else {}
@@ -219,7 +217,7 @@ def reduced_problem(system: System, parameters: Any, draws: tuple[int, int]) -> 
 
 
 def _key(problem: ModelProblem) -> tuple[Any, ...]:
-    """Hashable key: classes of equal entries and samples of a problem."""
+    """Hashable key of a problem: its classes of equal entries and its samples."""
     closure = problem.closure
     groups = () if closure.sample_groups is None else closure.sample_groups.labels.tobytes()
     classes = closure.classes
@@ -227,7 +225,7 @@ def _key(problem: ModelProblem) -> tuple[Any, ...]:
 
 
 def _alike(problem: ModelProblem, other: ModelProblem) -> bool:
-    """Whether two problems have the same classes and the same linear space."""
+    """Whether two problems have the same classes of equal entries and the same linear space."""
     if _key(problem) != _key(other) or problem.coordinates != "linear":
         return _key(problem) == _key(other)
     one, two = problem.embedding.matrix, other.embedding.matrix
@@ -235,7 +233,7 @@ def _alike(problem: ModelProblem, other: ModelProblem) -> bool:
 
 
 def _refines(finer: ModelProblem, coarser: ModelProblem) -> bool:
-    """Whether the classes of one problem refine those of another."""
+    """Whether the classes of equal entries of one problem refine those of another problem."""
     pairs = [(finer.closure.classes.labels, coarser.closure.classes.labels)]
     if finer.closure.sample_groups is not None and coarser.closure.sample_groups is not None:
         pairs.append((finer.closure.sample_groups.labels, coarser.closure.sample_groups.labels))
@@ -246,7 +244,7 @@ def _refines(finer: ModelProblem, coarser: ModelProblem) -> bool:
 
 
 def points_around(center: Center) -> list[Point]:
-    """Points of a page: the initial positions of the sliders, then others, nearest first.
+    """Points of a page: the initial positions of the sliders, then other points, nearest first.
 
     Raises InvalidRequest if the model has an operation without a program.
     """
@@ -284,14 +282,14 @@ def points_around(center: Center) -> list[Point]:
 
 
 def _without_tangents(point: Point) -> Point:
-    """The point without its list of directional derivatives, which is the longest."""
+    """The point without its list of directional derivatives, the longest of its lists."""
     lists = point.lists
     short = dataclasses.replace(lists, programs=lists.programs[:3], by_row=lists.by_row[:3])
     return dataclasses.replace(point, lists=short)
 
 
 def bytes_of(points: Sequence[Point]) -> int:
-    """Bytes of the encoded tables of all points; shared tables count once."""
+    """Bytes of the encoded tables of all points; tables that points share count once."""
     tables = Tables()
     for point in points:
         point.lists.documents(tables)
@@ -313,12 +311,12 @@ def _affordable(center: Center, constants: Mapping[str, Any]) -> bool:
     try:
         samples = center.model.call("law", constants=constants)
         return len(list(itertools.islice(iter(samples), most + 1))) <= most
-    except Exception:  # constructing the model will raise its own message
+    except Exception:  # constructing the model raises its own message later
         return True
 
 
 def _nearest(center: Center) -> Iterator[dict[str, Any]]:
-    """Changes of integer and word constants, smallest first."""
+    """Changes of integer and word constants, the smallest first."""
     moves = _moves(center)
     yield from ({name: value} for _, name, value in moves)
     pairs = [
@@ -347,7 +345,7 @@ def _moves(center: Center) -> list[tuple[int, str, Any]]:
 
 
 def _matched(center: Center, problem: ModelProblem) -> Point | None:
-    """The point of another problem; None if its scalars or events differ."""
+    """Point of another problem, or None if its scalars or events differ from the center's."""
 
     def reported(each: ModelProblem) -> tuple[Any, ...]:
         entries = map(int, each.closure.classes.first)

@@ -1,4 +1,4 @@
-"""Programs of a reduced problem for a page, and its trained arrays by class."""
+"""Programs of a reduced problem for a page, and the trained arrays by class."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from dynamics.models.engine.reduced_risk import ReducedRisk, order_parameters
 from theory.program import NoProgram, Program
 
 LONG = 250_000
-"""Most terms of lists over all samples; larger laws have lists of one sample."""
+"""Most terms of lists over all samples; a larger law has lists of one sample."""
 LONGEST = 1_000_000
-"""Most terms of all lists that include directional derivatives."""
+"""Most terms of all lists of a page that include directional derivatives."""
 
 
 class Source(NamedTuple):
-    """Functions and data from which lists are made.
-
-    `program`: the traced functions of a model; `names`: of the coordinates; `order`, `reported`:
-    names of order parameters, and of reported quantities.
-    """
+    """Functions and data from which lists are made."""
 
     program: Traced
+    """Traced functions of a model."""
     data: Data
     embedding: Any
     names: Sequence[str]
+    """Names of the coordinates of the reduced problem."""
     order: Columns
+    """Definitions of the order parameters."""
     reported: Columns
+    """Definitions of the reported quantities."""
 
 
 def source_of(problem: ModelProblem) -> Source:
@@ -52,26 +52,21 @@ def source_of(problem: ModelProblem) -> Source:
 
 @dataclass(frozen=True)
 class Lists:
-    """Programs of a page, and their inputs other than the state and a direction.
-
-    `programs`: gradient, order parameters, observables, and if small enough the directional
-    derivative of the gradient; `by_row`: masks of outputs that depend on the row; `given`: inputs
-    that are functions of the real constants; `rows`: further inputs by row: the numbers of each
-    sample, and its weight; or one row with the weights of all classes of samples; `one_by_one`:
-    whether each sample has a row.
-    """
+    """Programs of a page, and the inputs of the programs except the state and a direction."""
 
     programs: tuple[Program, ...]
+    """Gradient, order parameters, observables, and if small enough a directional derivative."""
     by_row: tuple[NDArray[np.bool_], ...]
+    """Masks of the outputs of each program that depend on the row."""
     given: tuple[sympy.Expr, ...]
+    """Inputs that are functions of the real constants."""
     rows: tuple[Reading, ...]
+    """Inputs by row: numbers and weight of each sample, or one row with the weights of all."""
     one_by_one: bool
+    """Whether each sample has its own row."""
 
     def documents(self, tables: Tables) -> list[dict[str, int]]:
-        """The programs as JSON-ready values.
-
-        `tables`: collects their arrays.
-        """
+        """Convert the programs to JSON-ready values; `tables` collects their arrays."""
         return [
             document(program, by_row, tables)
             for program, by_row in zip(self.programs, self.by_row, strict=True)
@@ -79,9 +74,9 @@ class Lists:
 
 
 def document(program: Program, by_row: NDArray[np.bool_], tables: Tables) -> dict[str, int]:
-    """A program as JSON-ready values.
+    """Convert a program to JSON-ready values; `tables` collects its arrays.
 
-    `by_row`: mask of outputs that depend on the row; `tables`: collects the arrays.
+    The mask `by_row` selects the outputs that depend on the row.
     """
     counts, which = np.unique(program.count, return_inverse=True)
     arrays = {
@@ -109,32 +104,30 @@ def _steps(program: Program) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class Matrix:
-    """A trained array by its classes of equal entries.
-
-    `labels`, shape (rows, columns): -1 for an entry that never moves; `base`, shape (classes,):
-    values of the classes at coordinates 0; `along`, shape (classes, scalars): derivatives with
-    respect to the coordinates; `shape`: of the whole array, of which this may be a slice.
-    """
+    """A trained array by its classes of equal entries."""
 
     labels: NDArray[np.int64]
+    """Class of each entry, shape (rows, columns), -1 for an entry that never moves."""
     base: Reading
+    """Values of the classes at coordinates 0, shape (classes,)."""
     along: NDArray[np.float64]
+    """Derivatives of the values by the coordinates, shape (classes, scalars)."""
     classes: tuple[tuple[int, float], ...]
     shape: tuple[int, ...]
+    """Shape of the whole array, from which the matrix may be a slice."""
 
 
 def lists_of(source: Source, read: Readings, drawn: bool) -> Lists:
-    """The programs of a reduced problem.
+    """Make the lists of a reduced problem; `drawn` tells whether its law can only be sampled.
 
-    `read`: of its arrays; `drawn`: whether its law can only be sampled. Raises NoProgram for an
-    operation without a program.
+    Raises NoProgram for an operation without a program.
     """
     whole = None if drawn else _lists(source, read, False)
     if whole is not None:
         terms = sum(program.index.size for program in whole.programs)
         if not source.program.has_law or terms <= LONG:
             return whole
-    with suppress(NoProgram):  # fails if a sample is used as an index
+    with suppress(NoProgram):  # a list fails if a sample is used as an index
         return _lists(source, read, True)
     return whole or _lists(source, read, False)
 
@@ -169,7 +162,7 @@ def _lists(source: Source, read: Readings, one_by_one: bool) -> Lists:
 
 
 def _depends(program: Program, first: int) -> NDArray[np.bool_]:
-    """Mask of the outputs that depend on inputs from index `first` on."""
+    """Mask of the outputs of a program that depend on inputs from index `first` on."""
     moved = np.zeros(program.size, dtype=bool)
     moved[first : len(program.inputs)] = True
     for _, results, index, _ in program.rows():
@@ -178,9 +171,9 @@ def _depends(program: Program, first: int) -> NDArray[np.bool_]:
 
 
 def matrices_of(problem: ModelProblem, read: Readings) -> dict[str, Matrix]:
-    """Trained arrays of a problem by their classes; a slice of arrays with three or more axes.
+    """Trained arrays of a problem by class, or a slice of an array with three or more axes.
 
-    `read`: of the problem; its last input is the offset of the embedding.
+    The last input of the readings is the offset of the embedding.
     """
     if isinstance(problem, Unheld):
         return problem.matrices()

@@ -1,4 +1,4 @@
-"""Sliders of a user's model: ranges of its constants, and its limits as JavaScript."""
+"""Sliders of a user's model: ranges of the constants, and limits as JavaScript."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from dynamics.models.engine.limits import SIGN, WORDS, Limit
 from dynamics.models.engine.real_constants import Reading
 
 FAR = 1e6
-"""A constant allowed at this multiple of its size (or of 1) counts as unbounded."""
+"""Multiple of its size (or of 1) at which an allowed constant counts as unbounded."""
 RANGE = 10.0
-"""Range of the slider of an unbounded constant: this factor to either side."""
+"""Range of the slider of an unbounded constant, as a factor to either side of its value."""
 DIGITS = 9
 
 
 def words_of(limit: Limit) -> list[str]:
-    """Words that a limit allows for its constant; empty for a numerical limit."""
+    """Words that a limit allows for its constant, or an empty list for a numerical limit."""
     listed = WORDS.fullmatch(limit.text)
     return [word.strip() for word in listed[2].split(",")] if listed else []
 
@@ -28,10 +28,10 @@ def words_of(limit: Limit) -> list[str]:
 def real_slider(
     name: str, constants: Mapping[str, Any], limits: Sequence[Limit], weights: Reading, ends: str
 ) -> Slider:
-    """Slider of a real constant, over its exact range.
+    """Slider of a real constant, over the exact range in which limits and weights allow it.
 
-    `constants`: values of all constants; `weights`: probabilities of the samples, which must not
-    become negative; `ends`: remark on the range.
+    The `weights`, probabilities of the samples, must not become negative. The text `ends` is a
+    remark on the range.
     """
     value = float(constants[name])
     reals = {other for other, v in constants.items() if isinstance(v, float)}
@@ -55,7 +55,7 @@ def real_slider(
 
 
 def _end(allowed: Callable[[float], bool], value: float, step: float) -> float | None:
-    """End of the range of a constant in one direction; None if unbounded."""
+    """End of the range of a constant in the direction of `step`, or None if unbounded."""
     inside, outside = value, value + step
     while allowed(outside):
         inside, step = outside, 2 * step
@@ -69,10 +69,7 @@ def _end(allowed: Callable[[float], bool], value: float, step: float) -> float |
 
 
 def choice(name: str, values: Sequence[Any], ends: str) -> Slider:
-    """Slider over the values of a constant available on the page.
-
-    `values`: numbers or words; `ends`: why other values are missing.
-    """
+    """Slider over the values available on the page; `ends` says why others are missing."""
     if isinstance(values[0], str):
         return Slider(name, values=tuple(values), ends=ends)
     numbers = tuple(sorted(values))
@@ -103,7 +100,7 @@ def _limit(limit: Limit) -> str:
 
 
 def _side(text: str, names: Sequence[str]) -> str:
-    """A side of a limit as JavaScript; `dynamics.results.expression` has checked its arithmetic."""
+    """Convert a side of a limit to JavaScript; `dynamics.results.expression` has checked it."""
     letters: dict[str, Any] = {name: sympy.Symbol(name, real=True) for name in names}
     letters |= {"ceil": sympy.ceiling, "abs": sympy.Abs, "min": sympy.Min, "max": sympy.Max}
     letters |= {f"log{k}": lambda x, k=k: sympy.log(x) / sympy.log(k) for k in (2, 10)}

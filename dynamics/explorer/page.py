@@ -35,18 +35,17 @@ SCRIPTS = (
     "results",
     "page",
 )
-"""Names of the scripts, each after the scripts it uses."""
+"""Names of the scripts, each after the scripts that it uses."""
 
 
 def page(description: Mapping[str, Any], worker: str) -> str:
-    """HTML of the page of a model.
+    """HTML of the page of a model, from JSON-ready texts and the script of the worker.
 
-    `description`: JSON-ready values with the keys ``name``, ``title``, ``source``, ``summary``,
-    ``version``, ``command``, ``constants``, ``presets``, ``states``, ``observables``, ``events``,
-    ``panels``, ``matrices``, ``plane``, ``derivation`` and ``run``. ``mathml`` of the symbols is
-    MathML, the derivation is HTML; both are already escaped; `worker`: script of the worker, which
-    answers the requests ``check``, ``flow``, ``descent``, ``plane`` and ``matrix``. Raises
-    ValueError if a number of the description is infinite or NaN.
+    The description has the keys ``name``, ``title``, ``source``, ``summary``, ``version``,
+    ``command``, ``constants``, ``presets``, ``states``, ``observables``, ``events``, ``panels``,
+    ``matrices``, ``plane``, ``derivation`` and ``run``; symbols are MathML and the derivation is
+    HTML, both escaped. The worker answers the requests ``check``, ``flow``, ``descent``, ``plane``
+    and ``matrix``. Raises ValueError if a number of the description is infinite or NaN.
     """
     texts = {key: html.escape(str(description[key])) for key in ("title", "source", "summary")}
     scripts = "\n".join(asset(f"page/{name}.js") for name in SCRIPTS)

@@ -1,4 +1,4 @@
-"""Data of a page: its script, its sliders, and the quantities that it reports."""
+"""Data of a page: its script, its sliders, and the quantities that the page reports."""
 
 from __future__ import annotations
 
@@ -13,52 +13,52 @@ from dynamics.system import System
 
 
 def shell_key(system: System) -> str:
-    """Name of the system in commands of the page; a model file without its folder."""
+    """Name of a system in the page's commands; a model file is named without its folder."""
     return shlex.quote(Path(system.reference).name)
 
 
 @dataclass(frozen=True)
 class Slider:
-    """Slider of one constant.
-
-    `minimum`, `maximum`: range; None for a choice of words; `open_minimum`: whether the minimum
-    itself is excluded; `values`: available values, empty for all; `logarithmic`: whether the scale
-    is logarithmic; `ends`: why the range is smaller than that of the constant; `divides`: constant
-    that this one must divide, or ""; `divisors`: value of that constant -> available values of this
-    one.
-    """
+    """Slider of one constant."""
 
     name: str
     minimum: float | None = None
+    """Lower end of the range, or None for a choice of words."""
     maximum: float | None = None
+    """Upper end of the range, or None for a choice of words."""
     open_minimum: bool = False
+    """Whether the minimum itself is excluded."""
     values: tuple[Any, ...] = ()
+    """Values available on the page, empty if all values are."""
     logarithmic: bool = False
+    """Whether the slider has a logarithmic scale."""
     ends: str = ""
+    """Reason why the range is smaller than that of the constant."""
     divides: str = ""
+    """Name of the constant that this constant must divide, or ""."""
     divisors: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    """Value of the constant to divide -> available values of this constant."""
 
 
 @dataclass(frozen=True)
 class PageModel:
-    """Data of the page of a system.
-
-    `script`: JavaScript that defines ``MODEL``; see `assets/driver.js`; `problem`: reduced problem
-    at the initial positions of the sliders; `observables`: names of the reported quantities, in
-    order; `matrices`: matrices by class: name, title, meaning, classes with labels and values;
-    `draws`: size and seed for a law that can only be sampled, else (0, 0); `presets`: name ->
-    values of controls; other controls take their defaults.
-    """
+    """Data of the page of a system."""
 
     script: str
+    """JavaScript that defines ``MODEL``, for `assets/driver.js`."""
     problem: Problem
+    """Reduced problem at the initial positions of the sliders."""
     sliders: tuple[Slider, ...]
     observables: tuple[str, ...]
+    """Names of the reported quantities, in order."""
     matrices: tuple[Mapping[str, Any], ...] = ()
+    """Matrices by class, each with name, title, meaning, classes with labels and values."""
     draws: tuple[int, int] = (0, 0)
+    """Size and seed of the samples for a law that can only be sampled, else (0, 0)."""
     presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Name of a preset -> values of controls; other controls take their defaults."""
 
 
 def scalars(problem: Problem) -> tuple[str, ...]:
-    """Names of the parts of the state with curves: all, or none if some are arrays."""
+    """Names of the parts of the state with curves: all parts, or none if some are arrays."""
     return problem.layout.names if set(problem.layout.shapes) == {()} else ()

@@ -30,7 +30,7 @@ from theory.events import EventRule
 from theory.papers.masked_image_modeling.notation import CONSTANTS
 
 MOST_CONFIGURATIONS = 2_000
-"""Most configurations of a page."""
+"""Most configurations of the data for which a page is made."""
 MOST_NUMBERS = 25_000
 """Most numbers in all programs of a page."""
 Changes = Iterator[dict[str, Any]]
@@ -38,36 +38,34 @@ Changes = Iterator[dict[str, Any]]
 
 @dataclass(frozen=True)
 class Paper:
-    """Correspondence between a paper's system and its model file.
-
-    `constants`: function Parameters -> constants of the file; `moving`: Parameters -> constants
-    that may have sliders; `order`: order parameter of the system -> expression in those of the
-    file; `smaller`: Parameters -> changes that reduce the number of configurations, nearest first;
-    `rest`: attributes of the parameters used by event rules; `attributes`: further attributes of
-    the page's reduced problem; `presets`: name -> constants that differ from those of ``attdyn
-    run``.
-    """
+    """Correspondence between a paper's system and its model file."""
 
     constants: Callable[[Any], dict[str, Any]]
+    """Function: Parameters -> constants of the model file."""
     moving: Callable[[Any], tuple[str, ...]]
+    """Function: Parameters -> names of the constants that may have sliders."""
     order: Mapping[str, Any]
+    """Order parameter of the system -> expression in the order parameters of the file."""
     smaller: Callable[[Any], Changes]
+    """Function: Parameters -> changes that reduce the number of configurations, nearest first."""
     rest: tuple[str, ...] = ()
+    """Names of the parameters that event rules use."""
     attributes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """Further attributes of the page's reduced problem."""
     presets: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
+    """Name of a preset -> constants that differ from those of ``attdyn run``."""
 
 
 @np.errstate(all="ignore")  # functions of the model may overflow at some values
 def page_model(system: System, parameters: Any) -> PageModel:
-    """The model of the page.
+    """PageModel of a paper's system, with the sliders initially at the given parameters.
 
-    `parameters`: initial positions of the sliders. Raises InvalidRequest if there are too many
-    configurations for a page.
+    Raises InvalidRequest if there are too many configurations for a page.
     """
     paper = PAPERS[system.name]
     events = tuple(_translated(rule, paper.order) for rule in system.ReducedPopulation.events)
     file = load_system(HERE / "models" / f"{system.name}.py")
-    shown = dataclasses.replace(file.presentation, origin=None)  # the system's name refers to it
+    shown = dataclasses.replace(file.presentation, origin=None)  # the name refers to the file
     file = dataclasses.replace(file, presentation=shown)
     file = unheld(file, other_events=events, **paper.attributes)
     constants = paper.constants(parameters)
@@ -95,7 +93,7 @@ def page_model(system: System, parameters: Any) -> PageModel:
 def _presets(
     system: System, paper: Paper, points: list[Point], first: dict[str, Any], sliders: Any
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Presets available on the page, as positions of its sliders."""
+    """Presets available on the page, as positions of the page's sliders."""
     for title, changes in paper.presets.items():
         parameters = system.Parameters(**{**system.default_runs["run"].parameters, **changes})
         constants = paper.constants(parameters)
@@ -106,7 +104,7 @@ def _presets(
 
 
 def _translated(rule: EventRule, order: Mapping[str, Any]) -> EventRule:
-    """A rule expressed in the order parameters of the file."""
+    """Express an event rule of the system in the order parameters of the model file."""
     changes = {}
     for field in dataclasses.fields(rule):
         value = getattr(rule, field.name)
@@ -166,7 +164,7 @@ def _smaller_sets(parameters: Any) -> Changes:
 
 
 def _attention_logits(problem: Any) -> dict[str, Matrix]:
-    """Attention logits, classed by whether two patches are in one set."""
+    """Attention logits in classes: whether two patches are in one set."""
     constants, names = problem.realization.constants, list(problem.scalars)
     patches = np.arange(constants["D"])
     sets = patches // constants["C"]

@@ -32,9 +32,7 @@ def expression(value: Any) -> str:
 
 
 def function_of(arguments: Sequence[str], text: str) -> str:
-    """JavaScript function of an object with given properties.
-
-    `arguments`: properties of the object; `text`: returned expression.
+    """JavaScript function of an object's properties `arguments` that returns `text`.
 
     Examples
     --------

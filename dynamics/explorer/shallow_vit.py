@@ -1,7 +1,7 @@
 """Page of the shallow ViT: all entries are trained, and the curves are order parameters.
 
 The lists are those of the loss of one sample. The hinge loss has kinks at which training stays, so
-there is no flow; the page has gradient descent from the random start of one seed.
+there is no flow, and the page has gradient descent from the random start of one seed.
 """
 
 from __future__ import annotations
@@ -28,23 +28,22 @@ from dynamics.system import System
 from dynamics.validation import InvalidRequest
 
 MOST_ENTRIES = 6000
-"""Most trained entries of a page; a step then takes some milliseconds."""
+"""Most trained entries of a page, with which a step takes some milliseconds."""
 MOST_TERMS = 200_000
 """Most trained entries times count vectors of a page."""
 LENGTHS = ("sigma", "delta", "xi")
 """Constants on which the start depends linearly."""
 REALS = ("margin", *LENGTHS)
 WHOLE = {"L": REACH, "m": 2}
-"""Integer constants -> most steps to either side."""
+"""Integer constant -> most steps to either side of its initial value."""
 SHARES = ("alpha_star", "alpha_confusion")
-"""Constants rounded to counts; a page has a choice of their values."""
+"""Constants rounded to counts, for which a page has a choice of values."""
 
 
 def page_model(system: System, parameters: Parameters) -> PageModel:
-    """The model of the page.
+    """PageModel of the shallow ViT, with the sliders initially at the given parameters.
 
-    `parameters`: initial positions of the sliders. Raises InvalidRequest if a step is too slow for
-    a page.
+    Raises InvalidRequest if a training step is too slow for a page.
     """
     problem = ReducedPopulation(parameters)
     _check_size(problem)
@@ -75,13 +74,13 @@ def page_model(system: System, parameters: Parameters) -> PageModel:
 
 
 def _check_size(problem: ReducedPopulation) -> None:
-    """Refuse a problem whose steps are too slow for a page."""
+    """Refuse a problem whose training steps are too slow for a page."""
     given, size = problem.parameters, problem.layout.size
     vectors = len(problem.tokens.labels)
     entries = min(MOST_ENTRIES, MOST_TERMS // vectors)
     if size <= entries:
         return
-    most = given.m - -(-(size - entries) // given.d)  # d entries a neuron
+    most = given.m - -(-(size - entries) // given.d)  # each neuron has d entries
     near = f"m={most}" if most > 0 else "data='fixed'"
     raise InvalidRequest(
         f"m={given.m} has {size} trained entries; explore can be of up to {entries} with "
@@ -90,7 +89,7 @@ def _check_size(problem: ReducedPopulation) -> None:
 
 
 def _points(parameters: Parameters) -> list[Point]:
-    """Points of a page: the parameters, then neighbours, nearest first."""
+    """Points of a page: the given parameters, then neighbours, nearest first."""
     known: dict[Any, tuple[Lists, Readings]] = {}
     points = [_point(parameters, known)]
     moves = [
@@ -129,7 +128,7 @@ def _point(parameters: Parameters, known: dict[Any, tuple[Lists, Readings]]) -> 
     if key not in known:
         names, columns = [f"w_{k}" for k in range(count)], problem._functions.columns
         program = problem._functions.program
-        program.check(problem.payload[0])  # determines the observables
+        program.check(problem.payload[0])  # the check determines the observables
         source = Source(program, data, embedding, names, columns, columns)
         known[key] = lists_of(source, read, drawn=True), read
     ones = Reading((some.size,), ((sympy.Integer(1), np.ones(some.size)),))
@@ -139,7 +138,7 @@ def _point(parameters: Parameters, known: dict[Any, tuple[Lists, Readings]]) -> 
 
 
 def _start(parameters: Parameters) -> Reading:
-    """The start as a function of the lengths of its random parts."""
+    """The initial state as a function of the lengths of its random parts."""
 
     def at(lengths: tuple[float, ...]) -> Any:
         there = dataclasses.replace(parameters, **dict(zip(LENGTHS, lengths, strict=True)))

@@ -1,4 +1,4 @@
-"""Constant arrays of a page, without duplicates, as text that its scripts decode."""
+"""Constant arrays of a page, without duplicates, as text that the page's scripts decode."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Tables:
         self._numbers: dict[bytes, int] = {}
 
     def number(self, values: Any) -> int:
-        """Index of an array in the collection, adding it if new."""
+        """Index of an array in the collection; a new array is added."""
         flat = np.ascontiguousarray(values, dtype=np.float64).reshape(-1)
         number = self._numbers.setdefault(flat.tobytes(), len(self.arrays))
         if number == len(self.arrays):
