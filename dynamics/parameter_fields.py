@@ -49,8 +49,8 @@ def check_parameters(parameters: object, kind: type, of: str = "this system") ->
     """Raise InvalidRequest unless `parameters` are of the class `kind`; `of` names the system."""
     if not isinstance(parameters, kind):
         raise InvalidRequest(
-            f"parameters={shown(parameters)} ({type(parameters).__name__}) are not of {of}; make "
-            "them by system.Parameters(...)"
+            f"parameters={shown(parameters)} ({type(parameters).__name__}) are not parameters "
+            f"of {of}; make them by system.Parameters(...)"
         )
 
 

@@ -137,7 +137,7 @@ def _axes(sweep: Sweep, options: Mapping[str, Any], held: Mapping[str, float]) -
     free = [n for n in sizes if sizes[n] > 1 and n not in held and n not in named and n != "seed"]
     free.sort(key=lambda name: -sizes[name])
     if not sizes or not (free or named):
-        raise InvalidRequest("this sweep has no axis of two points or more that is not held")
+        raise InvalidRequest("every axis of this sweep has one point or a value in --at")
     axes = {name: options.get(name) for name in ("x", "y", "facet")}
     for name in axes:
         if axes[name] is None and free:

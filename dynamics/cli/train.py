@@ -178,15 +178,15 @@ def _check_meaning(request: CommandRequest, full: str | None) -> None:
     wrong: dict[str, str] = {}
     if not empirical:
         others = {"seeds", *system.empirical_options} - {*system.sampling_options}
-        wrong |= dict.fromkeys(others, "of --full empirical")
+        wrong |= dict.fromkeys(others, "--full empirical")
     if not empirical and not sampled:
         others = SAMPLING_HELP.keys() - {*system.sampling_options}
-        wrong |= dict.fromkeys(others, f"of {system.sampling_hint}")
+        wrong |= dict.fromkeys(others, system.sampling_hint)
     if not reduced:
-        text = f"of the reduced problem, and --full {full} has none"
+        text = f"the reduced problem; --full {full} trains the full one"
         wrong |= dict.fromkeys(("expectation", *EXPECTATION), text)
     for name in flags.keys() & wrong.keys():
-        raise InvalidRequest(f"{name} is {wrong[name]}")
+        raise InvalidRequest(f"{name} needs {wrong[name]}")
 
 
 def _settings(request: CommandRequest, default: DefaultRun) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Plan of a sweep: its points, its blocks, and the request that identifies it.
 
-A block is a box of the grid, a part of its last dimensions, and one chunk of the store, so progress
-is recorded by block. Several workers share the points of a block.
+A block is a box of the grid, a part of the grid's last dimensions, and one chunk of the store, so
+progress is recorded by block. Several workers share the points of a block.
 """
 
 from __future__ import annotations
@@ -31,35 +31,33 @@ from theory.update_rules import OPTIONS
 BLOCKS, MOST_IN_BLOCK = 32, 256
 """Approximate number of blocks of a sweep, and most points of a block."""
 LOOKED_AT = 512
-"""Most points of a grid that is validated completely before the run; larger grids are validated
+"""Most points of a grid that is validated completely before the run; a larger grid is validated
 block by block."""
 TRIED = 5
 """Most problems constructed to validate options that are words."""
 MODEL = "model"
 """Entry of the description for a user's model: part of the model -> hash."""
 OBSERVED = "observed_"
-"""Prefix of a quantity whose name is also a swept option, such as ``spread``."""
+"""Prefix of the name of a quantity that is also a swept option, such as ``spread``."""
 WORDS = ("full", "expectation", "rule", "schedule", "stages")
 """Options whose values are words."""
 CONSTANTS = tuple(name for name in OPTIONS if name not in WORDS)
 RUN = ("time", "rtol", "eta", "steps", "tolerance", *SAMPLING_OPTIONS, *CONSTANTS)
-"""Numerical settings of a run, which may be axes."""
+"""Numerical settings of a run, which may be axes of a sweep."""
 
 Index = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The points of a sweep, divided into blocks.
-
-    `block`: points of a block along each dimension; `presentation`: labels of the results, None for
-    older stores.
-    """
+    """The points of a sweep, divided into blocks."""
 
     grid: Grid
     runner: PointRunner
     block: tuple[int, ...] = field(default=())
+    """Number of points of a block along each dimension."""
     presentation: Presentation | None = field(default=None, compare=False, repr=False)
+    """Labels of the results, or None for stores without them."""
 
     def __post_init__(self) -> None:
         if not self.block:
@@ -67,7 +65,7 @@ class Plan:
 
     @property
     def description(self) -> dict[str, Any]:
-        """Everything that determines the values in the store, as plain values."""
+        """Plain values of everything that determines the values in the store."""
         grid = self.grid
         model = {MODEL: dict(self.runner.digests)} if self.runner.digests else {}
         return {
@@ -84,12 +82,12 @@ class Plan:
 
     @cached_property
     def blocks(self) -> tuple[Index, ...]:
-        """Index of every block in the grid of blocks."""
+        """Index in the grid of blocks of every block."""
         counts = (ceil(n / b) for n, b in zip(self.grid.shape, self.block, strict=True))
         return tuple(itertools.product(*map(range, counts)))
 
     def box(self, number: int) -> tuple[slice, ...]:
-        """Slices of the grid that a block covers."""
+        """Slices of the grid that the block with this number covers."""
         corner = zip(self.blocks[number], self.block, self.grid.shape, strict=True)
         return tuple(slice(k * b, min(k * b + b, n)) for k, b, n in corner)
 
@@ -103,11 +101,11 @@ class Plan:
 
     @cached_property
     def _reasons(self) -> dict[Index, str]:
-        """Reasons of the validated points; for a large grid only of invalid ones."""
+        """Index -> reason of the validated points; for a large grid only of invalid points."""
         return {}
 
     def invalid_reason(self, index: Index) -> str:
-        """Reason why a point is invalid; empty if it is valid."""
+        """Reason why a point is invalid, or "" for a valid point."""
         if index in self._reasons:
             return self._reasons[index]
         try:
@@ -120,7 +118,7 @@ class Plan:
 
     @cached_property
     def invalid_reasons(self) -> Mapping[Index, str]:
-        """Index -> reason of all invalid points; every point is validated.
+        """Index -> reason of all invalid points, after validating every point.
 
         Raises InvalidRequest if all points are invalid.
         """
@@ -135,7 +133,7 @@ class Plan:
 
     @cached_property
     def first_valid(self) -> Index:
-        """Index of a valid point; ends of blocks are tried before all other points.
+        """Index of a valid point; the ends of blocks are tried before all other points.
 
         Raises InvalidRequest if all points are invalid.
         """
@@ -146,20 +144,20 @@ class Plan:
         return next(index for index in self.grid if index not in self.invalid_reasons)
 
     def _ends(self, number: int) -> list[Index]:
-        """Points that represent a block: all of a small grid, else the first and the last."""
+        """Points validated for a block: all points of a small grid, else the first and the last."""
         if self.grid.size <= LOOKED_AT:
             return list(self.indices(number))
         box = self.box(number)
         return [tuple(part.start for part in box), tuple(part.stop - 1 for part in box)]
 
     def column(self, quantity: str) -> str:
-        """Name of a quantity in the store; prefixed if an axis or a formula has the same name."""
+        """Name of a quantity in the store, prefixed if an axis or a formula has the same name."""
         taken = any(quantity == axis.name for axis in self.grid.axes)
         return OBSERVED + quantity if taken or quantity in self.grid.derived else quantity
 
     @cached_property
     def frame(self) -> dict[str, tuple[tuple[str, ...], NDArray[Any]]]:
-        """Name -> dimensions and values of axes and derived parameters; NaN where undefined."""
+        """Name -> dimensions and values of axes and derived parameters, NaN where undefined."""
         grid = self.grid
         axes = {
             a.name: (grid.dims if grid.paired else (a.name,), np.array(a.values)) for a in grid.axes
@@ -201,10 +199,7 @@ class Plan:
 
 
 def different_entries(stored: Mapping[str, Any], request: Mapping[str, Any]) -> list[str]:
-    """Differences between two descriptions, as texts.
-
-    `stored`, `request`: as `Plan.description`.
-    """
+    """Differences between two descriptions of `Plan.description`, as texts."""
     pairs = [
         f"{name}: stored {_shortened(before)}, requested {_shortened(now)}"
         for name, before, now in differences(_by_name(stored), _by_name(request))
@@ -239,13 +234,12 @@ def _shortened(value: Any) -> str:
 
 
 def planned(system: System, entries: Mapping[str, Any], paired: bool, records: int) -> Plan:
-    """The plan of a request; axes are sorted in the order of the parameters.
+    """Make the plan of a request; the axes follow the order of the parameters.
 
-    `entries`: name -> number, values or text, for parameters, settings of the run (`RUN`), options
-    of the empirical problem, and free letters; words for options such as ``full``; a single list
-    for a parameter that is a list; `paired`: pair the axes; `records`: records of a path at every
-    point, 0 for none. Raises InvalidRequest for unused names, conflicting settings, or an invalid
-    entry.
+    The entries map parameters, settings of the run (`RUN`), options of the empirical problem and
+    free letters to numbers, values or text, options such as ``full`` to words, and a parameter that
+    is a list to a single list. Each point stores `records` records of its path. Raises
+    InvalidRequest for unused names, conflicting settings, or an invalid entry.
     """
     parameters: dict[str, Any] = {f.name: f.default for f in fields(system.Parameters)}
     switches = {name for name, default in parameters.items() if isinstance(default, bool)}
@@ -269,7 +263,7 @@ def planned(system: System, entries: Mapping[str, Any], paired: bool, records: i
     for name in SAMPLING_OPTIONS:
         own = name in parameters or name in system.sampling_options
         if name in numbers and not sampled and not own:
-            raise InvalidRequest(f"{name} is of {system.sampling_hint}")
+            raise InvalidRequest(f"{name} needs {system.sampling_hint}")
     for name in EXPECTATION_OPTIONS:
         if name in entries and full is None and name not in system.expectation_options:
             raise InvalidRequest(f"{name} is not an option of the reduced problem of {system.name}")
@@ -328,7 +322,7 @@ def _written(entry: Any) -> str:
 def _with_run(
     system: System, words: dict[str, Any], numbers: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Words and numbers of a request, completed by the system's default settings of a run."""
+    """Complete words and numbers of a request by the system's default settings of a run."""
     own = {field.name for field in fields(system.Parameters)}
     given = {n: v for n, v in {**numbers, **words}.items() if n not in own}
     descent, full = [n for n in ("eta", "steps", *OPTIONS) if n in given], words.get("full")
@@ -349,10 +343,7 @@ def _with_run(
 
 
 def restored(request: Mapping[str, Any], presentation: Presentation | None = None) -> Plan:
-    """The plan of a stored request; the system is loaded only when needed.
-
-    `request`: as `Plan.description`.
-    """
+    """Make the plan of a stored request; the system is loaded only when needed."""
     words = {n: v for n, v in request["fixed"].items() if isinstance(v, str)}
     fixed = {n: v for n, v in request["fixed"].items() if n not in words}
     axes = tuple(Axis(name, tuple(values)) for name, values in request["axes"].items())
@@ -364,10 +355,7 @@ def restored(request: Mapping[str, Any], presentation: Presentation | None = Non
 
 
 def block_shape(shape: Sequence[int]) -> tuple[int, ...]:
-    """Shape of a block: the whole last dimensions and a part of the one before.
-
-    `shape`: of the grid.
-    """
+    """Shape of a block of a grid: the whole last dimensions and a part of the one before."""
     left = min(MOST_IN_BLOCK, ceil(prod(shape) / BLOCKS))
     parts: list[int] = []
     for length in reversed(shape):

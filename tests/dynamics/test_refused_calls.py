@@ -26,7 +26,7 @@ def test_a_problem_is_of_the_parameters_of_its_system(name, problem):
     system, others = dynamics.load_system(name), set(dynamics.system_names()) - {name}
     foreign = dynamics.load_system(min(others)).Parameters()
     for wrong in (3, None, "x", foreign):
-        with pytest.raises(InvalidRequest, match=r"are not of .*system\.Parameters\("):
+        with pytest.raises(InvalidRequest, match=r"are not parameters of .*system\.Parameters\("):
             getattr(system, problem)(wrong)
 
 

@@ -21,7 +21,7 @@ from dynamics.validation import InvalidRequest
         (["--n", "-3"], "start raises ValueError: negative dimensions"),
         (["--coordinates", "polar"], "coordinates='polar' is unknown"),
         (["--expectation", "exact"], "flag '--expectation' is unknown"),
-        (["--omega", "0.1"], "omega is of --full empirical"),
+        (["--omega", "0.1"], "omega needs --full empirical"),
         (["--full", "empirical", "--omega", "-1"], "omega=-1"),
         (["--full", "empirical", "--batch", "0"], "batch=0 is too small"),
         (["--eta", "0.1,0.2"], "eta=[0.1, 0.2] has 2 entries"),

@@ -68,7 +68,7 @@ def test_defaults_of_the_run():
         ({"random_sets": "mixd"}, "random_sets='mixd' is unknown"),
         ({"random_sets": "any,mixed"}, "random_sets='any,mixed' is not an axis"),
         ({"random_sets": ["any", "mixed"]}, "random_sets is one word in a sweep"),
-        ({"seed": "0,1"}, "seed is of --full empirical or --expectation sampled"),
+        ({"seed": "0,1"}, "seed needs --full empirical or --expectation sampled"),
     ],
 )
 def test_wrong_requests(given, message):
