@@ -1,5 +1,1 @@
-"""Theory of three papers; every folder uses the same file names.
-
-`notation` (table of letters, events), `model` (network), `recursion` (reduced dynamics), `lemmas`
-(proofs by computation) and `claims`.
-"""
+"""Theory of three papers: letters, network, reduced dynamics, proofs by computation, claims."""

@@ -1,7 +1,7 @@
-"""Numerical values of the lemmas: weighted means over all masked images.
+"""Lemmas A.1, A.8, 5.1 and 5.2 evaluated numerically, as weighted means over all masked images.
 
 No loss is differentiated. `paper_values` evaluates Lemmas A.8, 5.1 and 5.2 from the attention to
-areas, `stated_gradient` evaluates Lemma A.1 from token vectors.
+areas; `stated_gradient` evaluates Lemma A.1 from token vectors.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from theory.papers.masked_image_modeling.symmetry import feature_offsets
 
 
 class Query(NamedTuple):
-    """Images of a cluster in which a given patch is masked, with the attention of this patch.
+    """Images of one cluster in which one given patch is masked, with the attention of this patch.
 
-    `areas`, shape (P,): area of every patch in the cluster; `weight`, shape (images,): probability
-    of each image; `masked`, shape (images, P); `z`, `A`, shape (images, areas): latents, and
-    attention to the unmasked patches of each area; `u`, shape (images, P): attention to each key.
+    The array `area`, shape (P,), holds the area of every patch, and `weight`, shape (images,), the
+    probability of each image. `masked`, shape (images, P), marks the masked patches. The latents
+    `z` and the attention `A` to the unmasked patches of each area have shape (images, areas). The
+    attention `u` to each key has shape (images, P).
     """
 
     cluster: int
@@ -42,13 +43,13 @@ class Query(NamedTuple):
 
     @property
     def loss(self) -> FloatArray:
-        """Loss of every image (Lemma A.8)."""
+        """Loss of the masked patch for every image, shape (images,) (Lemma A.8)."""
         shares = dict(enumerate(self.A.T))
         return np.asarray(lemmas.paper_loss(tuple(self.z.T), shares, self.own))
 
     @property
     def alpha(self) -> FloatArray:
-        """Rates of Phi along the features of the areas, for every image (Lemma 5.1)."""
+        """Minus the derivative of the loss by Phi of each area, for every image (Lemma 5.1)."""
         squares, m = self.z**2 * self.A**2, self.own
         rest = squares.sum(axis=1) - squares[:, m]
         z, shares, rates = tuple(self.z.T), dict(enumerate(self.A.T)), []
@@ -59,7 +60,7 @@ class Query(NamedTuple):
 
     @property
     def beta(self) -> FloatArray:
-        """Rates of Ups along the positions of the keys, for every image (Lemma 5.2)."""
+        """Minus the derivative of the loss by Ups of each key, for every image (Lemma 5.2)."""
         z, A, m = self.z, self.A, self.own
         r = (z[:, m] ** 2 * A[:, m] - (z**2 * A**2).sum(axis=1))[:, None]
         z, A = z[:, self.areas], A[:, self.areas]
@@ -74,8 +75,8 @@ def queries(
 ) -> Iterator[Query]:
     """Yield a `Query` for every cluster and masked patch.
 
-    `phi`, `ups`: patch -> correlations with features, cluster by cluster, and with positions;
-    `images`, `patches`: all by default.
+    The mappings `phi` and `ups` give, for a patch p, its correlations with all features (ordered by
+    cluster) and with all positions. `images` and `patches` default to all images and all patches.
     """
     images = all_images(law) if images is None else images
     hidden, offsets = images.hidden, feature_offsets(law.area_ids)
@@ -93,9 +94,9 @@ def queries(
 def attention(z: FloatArray, masked: Any, phi: FloatArray, ups: FloatArray) -> FloatArray:
     """Attention of a masked patch to every key of every image, shape (images, P).
 
-    `z`, shape (images, P): latent of the area of each patch; `masked`, shape (images, P); `phi`,
-    `ups`, shape (P,): correlations of the masked patch with the feature of the area, and with the
-    position, of each patch.
+    The arrays `z` (latent of the area of each patch) and `masked` have shape (images, P). The
+    arrays `phi` and `ups`, shape (P,), hold the correlations of the masked patch with the feature
+    of each patch's area and with each patch's position.
     """
     scores = ups + np.where(masked, 0.0, z * phi)
     u = np.exp(scores - scores.max(axis=1, keepdims=True))
@@ -105,8 +106,9 @@ def attention(z: FloatArray, masked: Any, phi: FloatArray, ups: FloatArray) -> F
 class PaperValues(NamedTuple):
     """Numerical values of the expectations in the paper.
 
-    `loss`, shape (P,): L_p, Lemma A.8; `alpha`, shape (P, features): rates of Phi, Lemma 5.1;
-    `beta`, shape (K, P, P): rates of Ups in each cluster, Lemma 5.2.
+    The array `loss`, shape (P,), holds the loss L_p of each patch (Lemma A.8). The array `alpha`,
+    shape (P, features), holds the rates of Phi (Lemma 5.1), and `beta`, shape (K, P, P), the rates
+    of Ups in each of the K clusters (Lemma 5.2).
     """
 
     loss: FloatArray
@@ -115,10 +117,10 @@ class PaperValues(NamedTuple):
 
 
 def paper_values(law: Any, phi: FloatArray, ups: FloatArray) -> PaperValues:
-    """Values of Lemmas A.8, 5.1 and 5.2 at given correlations.
+    """Evaluate Lemmas A.8, 5.1 and 5.2 at given correlations, by enumerating all masked images.
 
-    `law`: small enough to enumerate; `phi`, shape (P, features): ordered by cluster, then area;
-    `ups`, shape (P, P).
+    The correlations `phi`, shape (P, features), are ordered by cluster, then area. The correlations
+    `ups` have shape (P, P).
     """
     offsets = feature_offsets(law.area_ids)
     values = PaperValues(np.zeros(law.P), np.zeros_like(phi), np.zeros((law.K, *ups.shape)))
@@ -133,9 +135,9 @@ def paper_values(law: Any, phi: FloatArray, ups: FloatArray) -> PaperValues:
 class TokenImage(NamedTuple):
     """One masked image as token vectors.
 
-    `weight`: its probability; `masked`, shape (M,); `contents`, `visible`, shape (P, d): contents
-    of all patches, and the same with masked contents set to zero; `u`, shape (M, P): attention of
-    the masked patches.
+    `weight` is the probability of the image, and `masked`, shape (M,), lists its masked patches.
+    The arrays `contents` and `visible`, shape (P, d), hold the contents of all patches; `visible`
+    has zeros for masked ones. `u`, shape (M, P), is the attention of the masked patches.
     """
 
     weight: float
@@ -149,9 +151,10 @@ class TokenImage(NamedTuple):
 def token_images(
     law: Any, positions: FloatArray, features: FloatArray, Q: FloatArray
 ) -> Iterator[TokenImage]:
-    """Yield every masked image with its tokens and attention from dense scores.
+    """Yield every masked image with its tokens and its attention from dense scores.
 
-    `positions`, `features`, shape (P, d) and (features, d): orthonormal rows; `Q`, shape (d, d).
+    The rows of `positions`, shape (P, d), and `features`, shape (features, d), are orthonormal. The
+    trained matrix `Q` has shape (d, d).
     """
     areas, first = law.area_ids, feature_offsets(law.area_ids)
     for k, z, masked, weight in zip(*all_images(law), strict=True):
@@ -170,12 +173,10 @@ def stated_gradient(
 ) -> FloatArray:
     r"""Gradient of the loss by Q in the form of Lemma A.1, shape (d, d).
 
-    For one image with p masked and output F_p, the gradient is minus the sum over p of
+    The gradient for one image with output F_p is minus the sum over its masked patches p of
 
     .. math:: \sum_q u_{pq} \langle X_p - F_p,\; 1\{q \notin M\} X_q - F_p \rangle\, \tilde X_p
        \tilde X_q^\top.
-
-    `law`, `positions`, `features`, `Q`: as in `token_images`.
     """
     total = np.zeros_like(Q)
     for image in token_images(law, positions, features, Q):

@@ -1,9 +1,9 @@
 """Page of the derivation, from the data law to the recursions of the rows of Q.
 
 Every equation is computed from `model`, `recursion` and `information_gap`. The page treats one
-cluster with symbolic sizes, or the row types of explicit areas. The areas of a row are p's own, m;
-areas alone in their class; and areas of larger classes, numbered by i. Reference: Huang, Wen, Chi,
-Liang (2024), Lemmas A.8, 5.1 and 5.2.
+cluster with symbolic sizes, or the row types of explicit areas. Index m denotes the area of patch
+p; index i numbers the areas of a class with several areas. Reference: Huang, Wen, Chi, Liang
+(2024), Lemmas A.8, 5.1 and 5.2.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ IMAGES = {
     "u": "u",
     "chance": r"\pi",
 }
-"""LaTeX of symbols missing in the notation table."""
+"""LaTeX of the symbols that the notation table does not contain."""
 
 
 def page(rows: Mapping[str, Clusters] | None = None, notation: Notation = NOTATION) -> Page:
     """Derivation of the training dynamics as a page.
 
-    `rows`: row type -> its classes of areas, by default one cluster with symbolic sizes;
-    `notation`: table of letters, including those of the rows.
+    The mapping `rows` gives the classes of areas of each row type; the default is one cluster with
+    symbolic sizes. The table `notation` must contain the letters of these rows.
     """
     clusters = recursion.family_slots() if rows is None else rows
     count = len(next(iter(clusters.values())))
@@ -113,7 +113,7 @@ def _network() -> Section:
 
 
 def _one_key() -> Section:
-    """Lemmas A.8, 5.1 and 5.2 for an arbitrary key and an arbitrary feature."""
+    """Derive Lemmas A.8, 5.1 and 5.2 for an arbitrary key and an arbitrary feature."""
     rows: list[tuple[Any, ...]] = [
         (loss, sympy.factor(model.area_loss((z_m, A_m), {})) + Sigma / 2),
         (r, z_m**2 * A_m * (1 - A_m) - Sigma),
@@ -144,7 +144,7 @@ def _one_key() -> Section:
 
 
 def _risk_and_step() -> Section:
-    """Loss, risk and one step of descent, with unevaluated derivatives."""
+    """Show loss, risk and one step of descent, with unevaluated derivatives."""
     loss_row, _, risk_row, *_ = _one_key().equations
     step = HandWritten(
         "Q - eta*d(sum of R over all patches)/dQ",
@@ -160,7 +160,7 @@ def _risk_and_step() -> Section:
 
 
 def _row(name: str, clusters: Clusters) -> Section:
-    """Weights, attention and loss of one row type, and the step of every scalar."""
+    """Show weights, attention and loss of one row type, and the step of each of its scalars."""
     rows: list[tuple[Any, ...]] = []
     numbered = []
     for slots in clusters:
@@ -188,7 +188,7 @@ def _row(name: str, clusters: Clusters) -> Section:
 
 
 def _loss_and_law(cluster: recursion.Cluster) -> list[tuple[Any, Any]]:
-    """Loss, and probability of the numbers of unmasked patches."""
+    """Equations of the loss and of the probability of the numbers of unmasked patches."""
     ways = [
         slot.summed(sympy.binomial(size, h)).replace(sympy.Sum, sympy.Product)
         for slot in cluster.slots
@@ -209,7 +209,7 @@ def _kind(theta: sympy.Symbol) -> str:
 
 
 def _start() -> Section:
-    """Information gap, and the leading-order motion at large rho(0)."""
+    """Show the information gap, and the leading-order motion at large rho(0)."""
     motion = information_gap.leading_motion()
     ratio = sympy.factor(information_gap.leading_ratio().subs(C_global, c * P / (1 - gamma)))
     unhidden, rest = sympy.symbols("unhidden rest")

@@ -23,10 +23,11 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ImageLaw:
-    """Partitions, masks and latents of images.
+    """Law of masked images: partitions into areas, number of masked patches, latents.
 
-    `area_ids`, shape (K, P): area of each patch in each cluster, 0 is global; `masked`: number of
-    masked patches; `z`, `odds`: values of a latent and their probabilities.
+    The array `area_ids`, shape (K, P), holds the area of each patch in each of K clusters; area 0
+    is the global one. `masked` is the number M of masked patches of an image. A latent takes the
+    values `z` with the probabilities `odds`.
     """
 
     area_ids: IntArray
@@ -46,10 +47,11 @@ class ImageLaw:
 
 
 class Images(NamedTuple):
-    """Masked images.
+    """Masked images with their weights.
 
-    `cluster`, shape (N,); `latent`, shape (N, P): z of the area of each patch; `masked`, shape (N,
-    M): masked patches, ascending; `weight`, shape (N,): probabilities, with sum 1.
+    The array `cluster`, shape (N,), holds the cluster of each of N images, and `latent`, shape (N,
+    P), the latent z of the area of each patch. The array `masked`, shape (N, M), lists the masked
+    patches in ascending order. The probabilities `weight`, shape (N,), sum to 1.
     """
 
     cluster: IntArray
@@ -66,15 +68,15 @@ class Images(NamedTuple):
 
 
 def image_count(parameters: Any) -> int:
-    """Number of masked images: masks times the latents of every cluster.
+    """Number of masked images: number of masks times number of latent choices over all clusters.
 
-    An integer with thousands of digits for large P; use `image_digits` for its size.
+    An integer with thousands of digits for large P; use `image_digits` for its decimal logarithm.
     """
     return comb(parameters.P, parameters.masked) * latent_choices(parameters)
 
 
 def latent_choices(parameters: Any) -> int:
-    """Number of choices of the latents of the areas, summed over clusters."""
+    """Number of ways to choose the latents of all areas, summed over clusters."""
     return sum(len(parameters.z) ** (int(row.max()) + 1) for row in parameters.area_ids)
 
 
@@ -105,10 +107,7 @@ def all_images(parameters: Any) -> Images:
 
 
 def sampled_images(parameters: Any, samples: int, generator: Generator) -> Images:
-    """Independent masked images of weight 1/N.
-
-    `samples`: N.
-    """
+    """Draw N = `samples` independent masked images, each with weight 1/N."""
     streams = generator.spawn(3)
     areas = parameters.area_ids
     cluster = streams[0].integers(parameters.K, size=samples)

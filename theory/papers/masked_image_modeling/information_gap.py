@@ -1,14 +1,14 @@
 r"""Information gap of equation (4.1), exact at finite size.
 
 At Q = 0 every key has the attention 1/P, so the rates of Lemma 5.1 are moments of hypergeometric
-counts. A local patch has :math:`A_0 \sim P^{\kappa_c - 1}`, :math:`A_m \sim P^{\kappa_s - 1}`,
+counts. For a local patch, :math:`A_0 \sim P^{\kappa_c - 1}`, :math:`A_m \sim P^{\kappa_s - 1}`,
 :math:`\alpha_m \sim A_m` and :math:`|\alpha_0| \sim A_0^2`, hence
 
 .. math:: \rho(0) = \frac{|\alpha_0|}{\alpha_m} \sim P^\Delta, \qquad
    \Delta = (1 - \kappa_s) - 2 (1 - \kappa_c).
 
 At finite size constants matter, and :math:`\Delta_{\mathrm{eff}} = \ln\rho(0) / \ln P` replaces
-Delta. `leading_motion` solves the subsequent motion for small A_m and large rho(0).
+Delta.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ A_m, A_i, Sigma, z_m, z_i = NOTATION.symbols("A_m A_i Sigma z_m z_i")
 
 @dataclass(frozen=True)
 class Sizes:
-    """Sizes of the areas of one cluster relative to p, as numbers or symbols.
+    """Sizes of the areas of one cluster, as numbers or symbols.
 
-    `own`, `this`: size of p's area, and of area i; `rest`: (size, number) of all other areas.
+    `own` is the number of patches in the area of patch p, and `this` the number in another area i.
+    The pairs `rest` hold the size and the number of all remaining areas of each size.
     """
 
     own: sympy.Expr
@@ -51,9 +52,9 @@ def initial_rate(
     masked: sympy.Expr,
     latents: Sequence[sympy.Expr] = (1, 1, 1, 1, 1),
 ) -> sympy.Expr:
-    """K times the exact rate of Phi of the own area, or of area i, at Q = 0.
+    """K times the exact rate of Phi at Q = 0, for the own area of patch p or for another area i.
 
-    `kind`: ``"own"`` or ``"other"``; `latents`: moments of z of order 0, 1, ..., 4.
+    `kind` is ``"own"`` or ``"other"``; `latents` holds the moments of z of order 0, 1, ..., 4.
     """
     rate = sympy.Integer(0)
     for (m, i, rest, power_m, power_i), coefficient in _terms(kind):
@@ -71,13 +72,13 @@ def initial_rate(
 
 @cache
 def _terms(kind: str) -> tuple[tuple[tuple[int, ...], sympy.Expr], ...]:
-    """Powers of A_m, A_i, Sigma, z_m, z_i in each term of an increment, and its coefficient."""
+    """Exponents of A_m, A_i, Sigma, z_m, z_i in each term of an increment, and its coefficient."""
     increment = sympy.expand(feature_increment(kind))
     return tuple(sympy.Poly(increment, A_m, A_i, Sigma, z_m, z_i).terms())
 
 
 def family_sizes() -> Sizes:
-    """Sizes of the areas of one cluster relative to a local patch; i is the global area."""
+    """Symbolic area sizes of one cluster for a local patch p; area i is the global area."""
     return Sizes(C_local, C_global, ((C_local, (P - C_global) / C_local - 1),))
 
 
@@ -89,7 +90,7 @@ def initial_ratio() -> sympy.Expr:
 
 
 def leading_ratio() -> sympy.Expr:
-    """Leading order of rho(0) at large P, for fixed C_s and a fixed unmasked global share.
+    """Leading order of rho(0) at large P, for fixed C_s and a fixed share of global patches.
 
     With C_g = c P / (1 - gamma) and M = gamma P, `initial_ratio` grows like P.
     """
@@ -98,13 +99,13 @@ def leading_ratio() -> sympy.Expr:
     numerator, denominator = (sympy.Poly(part, P) for part in sympy.fraction(sympy.together(ratio)))
     order = numerator.degree() - denominator.degree()
     leading = sympy.factor(numerator.LC() / denominator.LC()) * P**order
-    # Replace c^2 first, so that 1 - gamma cancels.
+    # Replace c^2 before c, so that 1 - gamma cancels.
     share = (1 - gamma) * C_global / P
     return sympy.factor(leading / c**2 * share**2).subs(c, share)
 
 
 def information_gap() -> sympy.Expr:
-    """Delta of equation (4.1)."""
+    """Information gap Delta of equation (4.1), as an expression in kappa_c and kappa_s."""
     return (1 - kappa_s) - 2 * (1 - kappa_c)
 
 
@@ -115,10 +116,11 @@ def rho_at_start(
     masked: int,
     latents: tuple[Sequence[float], Sequence[float]] = ((1,), (1,)),
 ) -> float:
-    """rho(0) = |alpha_0| / alpha_m of a patch in a local area of a given cluster.
+    """Ratio rho(0) = |alpha_0| / alpha_m of a patch in a local area of a given cluster.
 
-    `areas`, shape (K, P); `latents`: values of z and their probabilities. Raises ValueError if p is
-    in the global area of the cluster, or alone in its area, where alpha_m is 0.
+    The array `areas`, shape (K, P), holds the area of every patch in every cluster. The pair
+    `latents` holds the values of z and their probabilities. Raises ValueError if patch p is in the
+    global area of the cluster, or alone in its area, where alpha_m is 0.
     """
     row = as_areas(areas)[cluster]
     own, counts = int(row[p]), np.bincount(row).tolist()
@@ -130,16 +132,17 @@ def rho_at_start(
     moments = [latent_moment(*latents, order) for order in range(5)]
     sizes = Sizes(sympy.Integer(counts[own]), sympy.Integer(counts[0]), rest)
     rates = [initial_rate(kind, sizes, row.size, masked, moments) for kind in (OTHER, OWN)]
-    # Other areas much larger than the global one make alpha_0 positive.
+    # abs: if another area is much larger than the global one, alpha_0 is positive.
     return float(abs(rates[0]) / rates[1])
 
 
 @dataclass(frozen=True)
 class Motion:
-    """Solution of the motion at large rho(0), in rho0 and a t.
+    """Leading-order solution of the motion at large rho(0), as expressions in rho0 and the time.
 
-    `Phi_m`, `Phi_0`: functions of rho0 and ``scaled``; `scaled`: a t, with a = alpha_m at the start
-    and t the time; `switch`: a t at which both rates are equal.
+    `Phi_m` and `Phi_0` are expressions in rho0 and in the symbol `scaled`, the product of the
+    initial rate alpha_m and the time. `switch` is the value of `scaled` at which both rates are
+    equal.
     """
 
     Phi_m: sympy.Expr
@@ -150,7 +153,7 @@ class Motion:
 
 @cache
 def leading_motion() -> Motion:
-    r"""Solve for Phi_m and Phi_0 until shortly after the switch of the dominant effects.
+    r"""Solve for Phi_m and Phi_0 at large rho(0), until shortly after both rates are equal.
 
     At leading order in small A_m, the rates are :math:`A_m` and :math:`-A_0^2` (`leading_terms`).
     With the total weight D at its initial value, :math:`A_m \propto e^{\Phi_m}` and
@@ -171,14 +174,14 @@ def leading_motion() -> Motion:
 
 
 def leading_terms() -> tuple[int, int]:
-    """Lowest powers of A in alpha_m and in alpha_0, with the other attention set to zero."""
+    """Lowest exponents of A_m in alpha_m and A_0 in alpha_0, without attention to other areas."""
     own = sympy.Poly(feature_increment(OWN).subs({A_i: 0, Sigma: 0}), A_m)
     other = sympy.Poly(feature_increment(OTHER).subs({A_m: 0, Sigma: 0}), A_i)
     return tuple(min(power for (power,) in p.monoms()) for p in (own, other))
 
 
 def late_loss() -> sympy.Expr:
-    r"""Loss above the floor for small :math:`x = 1 - A_m`, late in training: K/(4 t).
+    r"""Loss above the floor late in training, K / (4 t), for small :math:`x = 1 - A_m`.
 
     For each cluster at z = 1 and without attention to other areas, A_m is a logistic function of
     Phi_m and the loss above the floor is :math:`\gamma x^2 / (2 K)`. At leading order in x,
@@ -216,9 +219,9 @@ def gap() -> Evidence:
 
 
 def lemma_5_3() -> Evidence:
-    """Switch of the dominant effects at large rho(0), from `leading_motion`.
+    """Compute the switch of the dominant effects at large rho(0), from `leading_motion`.
 
-    Returns an undecided Evidence, since finite P is decided by measurement.
+    The returned Evidence is undecided, because only a measurement can decide the lemma at finite P.
     """
     motion = leading_motion()
     limit = {

@@ -2,9 +2,10 @@
 
 Statements typed in this file are compared with derived expressions, in two ways. For areas of any
 size, the loss is differentiated by the score of an arbitrary key (`recursion.key_increment`). For a
-small case, P = 5 with areas {0, 1}, {2, 3}, {4} and p = 2, the row e_p^T Q has a symbol for every
-entry; tokens, softmax, output and squared distance are written out and differentiated, for every
-mask that hides p. The derivatives are polynomials in the attention u_q; the row sum eliminates u_p.
+small case, P = 5 with areas {0, 1}, {2, 3}, {4} and p = 2, every entry of the row e_p^T Q has a
+symbol; the loss is written out and differentiated for every mask that hides p. The derivatives are
+polynomials in the attention u_q, from which the row sum eliminates u_p. Tests replace the statement
+of a lemma to see its check fail.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from theory.papers.masked_image_modeling.recursion import (
 A_m, A_i, Sigma, u, z_m, z_i = NOTATION.symbols("A_m A_i Sigma u z_m z_i")
 
 SMALL = ((0, 0, 1, 1, 2),)
-"""Areas of the small case."""
+"""Area of each patch in the only cluster of the small case."""
 AREAS = SMALL[0]
 QUERY = 2
 OWN_AREA = AREAS[QUERY]
@@ -44,18 +45,18 @@ PHI = sympy.symbols(f"Phi_:{max(AREAS) + 1}", real=True)
 UPS = sympy.symbols(f"Ups_:{len(AREAS)}", real=True)
 LATENTS = sympy.symbols(f"z_:{max(AREAS) + 1}", positive=True)
 ATTENTION = sympy.symbols(f"u_:{len(AREAS)}", positive=True)
-"""Symbols of the trained row of Q (PHI, UPS), latents of areas, attention to keys."""
+"""Symbols of the small case: trained row of Q (PHI, UPS), latents of areas, attention to keys."""
 
 
 @dataclass(frozen=True)
 class Masked:
-    """The small case with one set of masked patches."""
+    """The small case of this module, with one set of masked patches."""
 
     hidden: frozenset[int]
 
     @cached_property
     def scores(self) -> list[sympy.Expr]:
-        """Score of every key, with a symbol for every entry of the trained row of Q."""
+        """Score of every key for the query p, with a symbol for every entry of row p of Q."""
         size, live = model.dimension(SMALL), model.position_index(SMALL, QUERY)
         entries = {model.feature_index(SMALL, 0, a): phi for a, phi in enumerate(PHI)}
         entries |= {model.position_index(SMALL, q): ups for q, ups in enumerate(UPS)}
@@ -71,12 +72,12 @@ class Masked:
 
     @cached_property
     def shares(self) -> Share:
-        """A_a of every area, as a function of the u_q."""
+        """Mapping from area to A_a, the attention to its unmasked patches, in the symbols u_q."""
         return model.area_attention(ATTENTION, AREAS, self.hidden)
 
     @cached_property
     def squares(self) -> Share:
-        """z^2 A^2 of every area."""
+        """Mapping from area to z^2 A^2: latent times attention to the area, squared."""
         return {a: LATENTS[a] ** 2 * share**2 for a, share in self.shares.items()}
 
     def rate(self, entry: sympy.Symbol) -> sympy.Expr:
@@ -90,7 +91,7 @@ class Masked:
         )
 
     def normalised(self, expression: sympy.Expr) -> sympy.Expr:
-        """Expression with the attention to p eliminated by the row sum."""
+        """Eliminate the attention to p from an expression: all attention sums to 1."""
         rest = [u_q for q, u_q in enumerate(ATTENTION) if q != QUERY]
         return sympy.expand(sympy.expand(expression).subs(ATTENTION[QUERY], 1 - sum(rest)))
 
@@ -106,7 +107,7 @@ def small_cases() -> Iterator[Masked]:
 def live_entries() -> Evidence:
     """Check that the scores of a masked patch p contain only entries of row e_p of Q.
 
-    Two crossing clusters on P = 4 patches; every entry of Q is a symbol.
+    The check uses two crossing clusters on P = 4 patches, with a symbol for every entry of Q.
     """
     areas = ((0, 0, 1, 1), (0, 1, 0, 1))
     size, p = model.dimension(areas), 1
@@ -130,8 +131,8 @@ def live_entries() -> Evidence:
 def key_by_key(case: Masked, token: Callable[[int], sympy.Expr]) -> sympy.Expr:
     """Lemma A.1 for one mask: minus the derivative of the loss by e_p^T Q v, for a unit vector v.
 
-    The sum over keys q of u_q <X_p - F_p, 1{q unmasked} X_q - F_p> token(q). `token`: key q ->
-    inner product of its token with v.
+    The result is the sum of u_q <X_p - F_p, 1{q unmasked} X_q - F_p> token(q) over keys q, where
+    token(q) is the inner product of v with the token of key q.
     """
     patches = model.image(SMALL, 0, LATENTS)
     output = model.reconstruction(ATTENTION, patches, case.hidden)
@@ -147,10 +148,7 @@ def key_by_key(case: Masked, token: Callable[[int], sympy.Expr]) -> sympy.Expr:
 
 
 def lemma_a_1(statement: Callable[..., sympy.Expr] = key_by_key) -> Evidence:
-    """Compare the gradient by every trained entry of Q with Lemma A.1.
-
-    `statement`: (case, token) -> rate, replaced to see the check fail.
-    """
+    """Compare the gradient by every trained entry of Q with Lemma A.1."""
     pairs = []
     for case in small_cases():
         for entry in (*PHI, *UPS):
@@ -170,19 +168,17 @@ def _component(case: Masked, entry: sympy.Symbol, q: int) -> sympy.Expr:
 
 
 def paper_loss(z: tuple[sympy.Symbol, ...], A: Share, m: int) -> sympy.Expr:
-    """Loss of Lemma A.8.
+    """Loss of a masked patch in area `m` (Lemma A.8).
 
-    `z`: latent of every area; `A`: area -> attention to its unmasked patches; `m`: area of p.
+    The tuple `z` holds the latent of every area; the mapping `A` gives the attention to the
+    unmasked patches of every area.
     """
     others = sum(z[a] ** 2 * A[a] ** 2 for a in A if a != m)
     return (z[m] ** 2 * (1 - A[m]) ** 2 + others) / 2
 
 
 def lemma_a_8(statement: Callable[..., sympy.Expr] = paper_loss) -> Evidence:
-    """Compare the loss computed from vectors with Lemma A.8.
-
-    `statement`: (latents, A, m) -> loss, replaced to see the check fail.
-    """
+    """Compare the loss computed from vectors with Lemma A.8."""
     pairs = [
         (case.loss(ATTENTION), statement(LATENTS, case.shares, OWN_AREA)) for case in small_cases()
     ]
@@ -195,10 +191,10 @@ def lemma_a_8(statement: Callable[..., sympy.Expr] = paper_loss) -> Evidence:
 def paper_feature_rate(
     z: tuple[sympy.Expr, ...], A: Share, m: int, i: int, rest: sympy.Expr
 ) -> sympy.Expr:
-    """Rate of Phi of Lemma 5.1.
+    """Rate of Phi of area `i` for a masked patch in area `m` (Lemma 5.1).
 
-    `z`, `A`, `m`: as in `paper_loss`; `i`: area of the feature; `rest`: sum of z^2 A^2 over all
-    areas but m and i.
+    The tuple `z` holds the latent of every area; the mapping `A` gives the attention to the
+    unmasked patches of every area. `rest` is the sum of z^2 A^2 over all areas except m and i.
     """
     if i == m:
         return z[m] * A[m] * (z[m] ** 2 * (1 - A[m]) ** 2 + rest)
@@ -207,10 +203,7 @@ def paper_feature_rate(
 
 
 def lemma_5_1(statement: Callable[..., sympy.Expr] = paper_feature_rate) -> Evidence:
-    """Compare the rates of the correlations with features with Lemma 5.1.
-
-    `statement`: (latents, A, m, i, rest) -> rate, replaced to see the check fail.
-    """
+    """Compare the rates of the correlations with features with Lemma 5.1."""
     z, A = (z_m, z_i), {0: A_m, 1: A_i}
     own = feature_increment(OWN).subs({A_i: 0})
     general = [
@@ -231,21 +224,17 @@ def lemma_5_1(statement: Callable[..., sympy.Expr] = paper_feature_rate) -> Evid
 def paper_position_rate(
     kind: str, latent: sympy.Expr, share: sympy.Expr, r: sympy.Expr
 ) -> sympy.Expr:
-    """Rate of Ups of Lemma 5.2 per unit of attention to the key: b_q - r.
+    """Rate of Ups of one key, divided by the attention to this key: b_q - r (Lemma 5.2).
 
-    `kind`: place of the key, ``OWN``, ``OTHER`` or ``MASKED``; `latent`, `share`: z and A of the
-    area of the key; `r`: mean of b over all keys.
+    `kind` is ``OWN``, ``OTHER`` or ``MASKED``, according to the position of the key. `latent` and
+    `share` are z and A of the area of the key; `r` is the mean of b over all keys.
     """
     b = {OWN: latent**2 * (1 - share), OTHER: -(latent**2) * share, MASKED: 0}
     return b[kind] - r
 
 
 def lemma_5_2(statement: Callable[..., sympy.Expr] = paper_position_rate) -> Evidence:
-    """Compare the rates of the correlations with positions with Lemma 5.2.
-
-    `statement`: (kind, latent, share, r) -> rate per unit of attention, replaced to see the check
-    fail.
-    """
+    """Compare the rates of the correlations with positions with Lemma 5.2."""
     r = NOTATION.symbol("r")
     general = {
         kind: sympy.expand(balanced(key_increment(kind)) - u * statement(kind, z, A, r)) == 0
@@ -268,10 +257,7 @@ def lemma_5_2(statement: Callable[..., sympy.Expr] = paper_position_rate) -> Evi
 def conserved_sum(
     rate: Callable[[Masked, int], sympy.Expr] = lambda case, q: case.rate(UPS[q]),
 ) -> Evidence:
-    """Check for every mask that the rates of Ups over all positions sum to zero.
-
-    `rate`: (case, q) -> rate of Ups_q, replaced to see the check fail.
-    """
+    """Check for every mask that the rates of Ups sum to zero over all positions."""
     cases = list(small_cases())
     zero = count_equal([(sum(rate(case, q) for q in range(len(UPS))), 0) for case in cases])
     return Evidence(
@@ -284,9 +270,9 @@ def conserved_sum(
 def unavoidable() -> Evidence:
     r"""Check the infimum of the loss mask by mask: L_p^low of Lemma A.9, as re-derived.
 
-    With Phi of p's own area going to :math:`+\infty` and Phi of other areas to :math:`-\infty`, the
-    weights of other unmasked keys, relative to own unmasked keys, go to 0. The limit of the loss is
-    compared with 0 and :math:`z_m^2/2`, and its mean over masks with `unavoidable_error`.
+    As Phi of p's own area tends to :math:`+\infty` and Phi of all other areas to :math:`-\infty`,
+    all attention moves to p's unmasked own area. For each mask, the limit of the loss is compared
+    with 0 or :math:`z_m^2/2`, and its mean over masks with `unavoidable_error`.
     """
     right, size = 0, len(AREAS)
     z = LATENTS[OWN_AREA]
@@ -312,7 +298,7 @@ def unavoidable() -> Evidence:
 
 
 def _limit_of_loss(case: Masked) -> sympy.Expr:
-    """Limit of the loss for Phi_m -> +infinity and Phi_a -> -infinity for all other areas."""
+    """Limit of the loss for Phi_m -> +infinity and Phi_a -> -infinity for all other areas a."""
     y = sympy.Symbol("y", positive=True)
     weights = [
         w * (1 if q in case.hidden else 1 / y if AREAS[q] == OWN_AREA else y)

@@ -35,10 +35,7 @@ import sympy
 
 
 def masks(P: int, masked: int) -> Iterator[tuple[frozenset[int], sympy.Rational]]:
-    """Every set of masked patches with its probability.
-
-    `P`, `masked`: number of patches, and of masked patches.
-    """
+    """Yield every set of `masked` out of `P` patches with its probability."""
     chance = sympy.Rational(1, comb(P, masked))
     return ((frozenset(members), chance) for members in itertools.combinations(range(P), masked))
 
@@ -46,9 +43,9 @@ def masks(P: int, masked: int) -> Iterator[tuple[frozenset[int], sympy.Rational]
 def unmasked_moment(
     sets: Iterable[tuple[sympy.Expr, int]], P: sympy.Expr, masked: sympy.Expr
 ) -> sympy.Expr:
-    """Expected product of powers of the numbers of unmasked patches in given sets, p being masked.
+    """Expected product of powers of the numbers of unmasked patches in given sets, if p is masked.
 
-    `sets`: (size, power) of disjoint sets of patches without p.
+    The pairs (size, power) describe disjoint `sets` of patches that do not contain p.
     """
     sets = list(sets)
     total = sympy.Integer(0)
@@ -63,19 +60,13 @@ def unmasked_moment(
 
 
 def latent_moment(values: Sequence[float], odds: Sequence[float], order: int) -> float:
-    """Moment E z^order of the latent of an area.
-
-    `values`, `odds`: values of z and their probabilities.
-    """
+    """Moment E z^order of the latent of an area with given values and probabilities (`odds`)."""
     return sum(chance * value**order for value, chance in zip(values, odds, strict=True))
 
 
 @cache
 def fully_masked(P: int, masked: int, size: int) -> Fraction:
-    """Probability :math:`C(P-C, M-C) / C(P, M)` that all patches of an area are masked.
-
-    `size`: number C of patches of the area; the probability is 0 for C > M.
-    """
+    """Probability :math:`C(P-C, M-C) / C(P, M)` that an area of C = `size` patches is masked."""
     return (
         Fraction(comb(P - size, masked - size), comb(P, masked)) if size <= masked else Fraction()
     )
@@ -84,12 +75,12 @@ def fully_masked(P: int, masked: int, size: int) -> Fraction:
 def unavoidable_error(
     P: int, masked: int, sizes: Sequence[int], second_moment: float | Fraction = Fraction(1)
 ) -> float | Fraction:
-    r"""Infimum :math:`L_p^\star` of the loss of one patch.
+    r"""Infimum :math:`L_p^\star` of the loss of one patch p.
 
     If p's whole area is masked, the input carries no information on X_p, and the best output is 0.
-    The infimum is the limit of all attention on p's own unmasked area, or on masked keys if p's
-    area is fully masked; it is not attained. `sizes`: size of p's area in each cluster;
-    `second_moment`: E z^2; a Fraction gives an exact result.
+    The infimum is approached, but not attained, as all attention moves to p's own unmasked area, or
+    to masked keys if the whole area is masked. `sizes` holds the size of p's area in each cluster,
+    and `second_moment` is E z^2. A Fraction as second moment gives an exact result.
     """
     chances = sum((fully_masked(P, masked, size) for size in sizes), Fraction())
     return chances * second_moment / (2 * len(sizes))
@@ -99,30 +90,24 @@ Areas = Sequence[Sequence[int]]
 
 
 def feature_index(areas: Areas, cluster: int, area: int) -> int:
-    """Coordinate of the feature of an area.
-
-    `areas`: K sequences of length P.
-    """
+    """Coordinate of the feature of an area; `areas` holds P area ids per cluster."""
     return sum(max(row) + 1 for row in areas[:cluster]) + area
 
 
 def position_index(areas: Areas, patch: int) -> int:
-    """Coordinate of the position of a patch.
-
-    `areas`: K sequences of length P.
-    """
+    """Coordinate of the position of a patch; `areas` holds P area ids per cluster."""
     return feature_index(areas, len(areas), 0) + patch
 
 
 def dimension(areas: Areas) -> int:
-    """Smallest d with orthonormal features and positions."""
+    """Smallest dimension d in which all features and positions can be orthonormal."""
     return position_index(areas, len(areas[0]))
 
 
 def image(areas: Areas, cluster: int, latents: Sequence[sympy.Expr]) -> list[sympy.Matrix]:
-    """Content X_q of every patch of an image of a cluster, columns of length d.
+    """Content X_q of every patch of an image of a cluster, as columns of length d.
 
-    `areas`: K sequences of length P; `latents`: z of each area.
+    `areas` holds one sequence of P area ids per cluster, and `latents` the latent z of each area.
     """
     patches = []
     for area in areas[cluster]:
@@ -135,9 +120,9 @@ def image(areas: Areas, cluster: int, latents: Sequence[sympy.Expr]) -> list[sym
 def tokens(
     areas: Areas, patches: Sequence[sympy.Matrix], masked: Collection[int]
 ) -> list[sympy.Matrix]:
-    """Input tokens: content plus position, with content 0 for masked patches.
+    """Input token of every patch: content plus position, where the content is 0 for masked patches.
 
-    `areas`: K sequences of length P; `patches`: contents from `image`.
+    `areas` holds one sequence of P area ids per cluster; `patches` holds the contents from `image`.
     """
     result = []
     for q, content in enumerate(patches):
@@ -148,10 +133,7 @@ def tokens(
 
 
 def scores(matrix: sympy.Matrix, inputs: Sequence[sympy.Matrix], p: int) -> list[sympy.Expr]:
-    """Score of every key for the query p.
-
-    `matrix`, shape (d, d): Q; `inputs`: tokens from `tokens`.
-    """
+    """Score of every key for the query p, from Q = `matrix` and the tokens `inputs`."""
     row = inputs[p].T * matrix
     return [(row * token)[0] for token in inputs]
 
@@ -159,28 +141,22 @@ def scores(matrix: sympy.Matrix, inputs: Sequence[sympy.Matrix], p: int) -> list
 def reconstruction(
     weights: Sequence[sympy.Expr], patches: Sequence[sympy.Matrix], masked: Collection[int]
 ) -> sympy.Matrix:
-    """Output F_p: sum of the unmasked contents weighted by attention.
-
-    `weights`: attention to every patch; `patches`: contents from `image`.
-    """
+    """Output F_p: sum of the contents of unmasked patches, weighted by the attention to them."""
     contents = [weights[q] * patches[q] for q in range(len(patches)) if q not in masked]
     return sum(contents, sympy.zeros(*patches[0].shape))
 
 
 def squared_error(output: sympy.Matrix, target: sympy.Matrix) -> sympy.Expr:
-    """Half of the squared distance between output and target.
-
-    `output`, `target`, shape (d, 1).
-    """
+    """Half of the squared distance between output and target, two columns of length d."""
     return sympy.Add(*[(a - b) ** 2 for a, b in zip(output, target, strict=True)]) / 2
 
 
 def area_attention(
     weights: Sequence[sympy.Expr], cluster: Sequence[int], masked: Collection[int]
 ) -> dict[int, sympy.Expr]:
-    """Area -> A_a, the attention to its unmasked patches.
+    """Mapping from area to A_a, the attention to the unmasked patches of the area.
 
-    `weights`: attention to every patch; `cluster`: area of every patch.
+    `weights` holds the attention to every patch, and `cluster` the area of every patch.
     """
     return {
         area: sympy.Add(
@@ -195,7 +171,8 @@ def area_loss(
 ) -> sympy.Expr:
     """Loss of a masked patch, from the coordinates of F_p - X_p along the features of areas.
 
-    `own`: latent and attention of the own area; `others`: z -> A of other areas.
+    The pair `own` holds the latent of the patch's own area and the attention to this area. The
+    mapping `others` gives the attention to every other area by the symbol of its latent.
     """
     z, A = own
     along = [z * A - z, *[latent * share for latent, share in others.items()]]

@@ -43,15 +43,15 @@ from theory.notation import (
 
 
 def row_in_latex(row: str) -> str:
-    """Name of a row for upright LaTeX letters; an underscore becomes a space."""
+    """Name of a row type for upright LaTeX letters, with spaces for underscores."""
     return row.replace("_", r"\ ")
 
 
 def entries_of_row(row: str, ups: Iterable[str], phi: Iterable[str]) -> tuple[NotationEntry, ...]:
-    """Notation of the scalars of one row, ``<row>_Ups_<class>`` and ``<row>_Phi_<class>``.
+    """Notation of the scalars of one row type, and of their rates ``d_<row>_...``.
 
-    Includes their rates, ``d_<row>_...``. `row`: name of the row type; `ups`, `phi`: names of the
-    classes of positions and of features.
+    Scalars are named ``<row>_Ups_<class>`` and ``<row>_Phi_<class>``, with the class names in `ups`
+    and `phi`.
     """
     kinds = (("Ups", "Υ", r"\Upsilon", "positions", ups), ("Phi", "Φ", r"\Phi", "features", phi))
     letters: list[NotationEntry] = []
@@ -123,7 +123,7 @@ ROWS: tuple[Row, ...] = (
     ("r", "r", "r", "sum of u_q b_q: z_m^2 A_m (1 - A_m) minus z^2 A^2 of other areas"),
     ("Sigma", "S", "S", "sum of z^2 A^2 over all areas but two"),
 )
-"""Rows (code name, letter of the paper, LaTeX, meaning, sympy assumptions, shape)."""
+"""Each row: code name, letter of the paper, LaTeX, meaning, sympy assumptions, shape."""
 
 NOTATION = Notation(
     "Huang, Wen, Chi, Liang (2024)",
@@ -136,14 +136,14 @@ NOTATION = Notation(
 
 
 ORDER_PARAMETERS = ("rho", "alpha_m", "alpha_0", "Phi_m", "Phi_0", "A_m", "gap", "A_g", "gap_g")
-"""Symbols of the event rules; every problem of this system reports them at every step. `reference`
-selects the local patch and the cluster of m and 0, and the global patch of ``A_g`` and
-``gap_g``. ``A_m`` and ``A_g`` are means over masks that hide p and leave another patch of its
-area unmasked, NaN if no such mask exists. If all areas are global, only ``A_g`` and ``gap_g``
-are finite."""
+"""Symbols in the rules of events; every problem of this system reports them at every step.
+`reference` selects the local patch and the cluster that define the areas m and 0, and the global
+patch that defines ``A_g`` and ``gap_g``. ``A_m`` and ``A_g`` are means over masks that hide this
+patch and leave another patch of its area unmasked, or NaN if no such mask exists. If all areas are
+global, only ``A_g`` and ``gap_g`` are finite."""
 
 CONSTANTS = ("P", "gamma", "L", "U", "kappa_s", "Delta", "Delta_eff")
-"""Symbols of the event rules that are parameters of a problem."""
+"""Symbols in the rules of events that are parameters of a problem."""
 
 EPSILON = sympy.Rational(1, 1000)
 """Loss above the floor at which training counts as converged, for gamma = 1/2."""
@@ -155,7 +155,7 @@ P, gamma, L, U, kappa_s, Delta, Delta_eff = NOTATION.symbols(" ".join(CONSTANTS)
 
 SLACK = sympy.Rational(1, 100)
 STAGE_2 = sympy.Rational(1, 10)
-"""Constant c in the threshold of stage 2, chosen by convention."""
+"""Constant c in the threshold of Phase I, stage 2, chosen by convention."""
 HALF = sympy.Rational(1, 2)
 STAGE_2_GAP = (Delta / 2 + SLACK + STAGE_2 * (1 - kappa_s)) * sympy.log(P) / L
 """Threshold of Phi_m - Phi_0 for the end of Phase I, stage 2."""
@@ -164,7 +164,7 @@ CONVERGED = 2 * gamma * EPSILON
 
 
 def _stage_1_depth(difference: sympy.Expr) -> sympy.Expr:
-    """Threshold of -Phi_0 for the end of Phase I, stage 1, from an information gap."""
+    """Threshold of -Phi_0 for the end of Phase I, stage 1, computed from an information gap."""
     return (difference / 2 - SLACK) * sympy.log(P) / U
 
 

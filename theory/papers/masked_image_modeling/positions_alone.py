@@ -21,9 +21,10 @@ from theory.papers.masked_image_modeling.model import latent_moment
 
 
 class Quadratic(NamedTuple):
-    """Loss c - b u + u H u / 2 of a patch whose attention u is the same for all images.
+    """Loss c - b u + u H u / 2 of a masked patch p whose attention u is the same for all images.
 
-    `linear`, shape (P,); `square`, shape (P, P): rows and columns of the masked patch p are zero.
+    The field `linear`, shape (P,), is b, and `square`, shape (P, P), is H; the rows and columns of
+    H that belong to the masked patch p are zero.
     """
 
     constant: float
@@ -40,7 +41,7 @@ class Quadratic(NamedTuple):
 
 
 def position_loss(law: Any, p: int) -> Quadratic:
-    """Loss of patch p as a function of attention that is the same for all images."""
+    """Loss of masked patch p as a function of its attention, which is the same for all images."""
     unmasked = (law.P - law.masked) / (law.P - 1)
     both = unmasked * (law.P - law.masked - 1) / max(law.P - 2, 1)
     scale = law.masked / law.P * latent_moment(law.z, law.odds, 2)
@@ -54,10 +55,10 @@ def position_loss(law: Any, p: int) -> Quadratic:
 
 
 class Least(NamedTuple):
-    """Smallest loss of a patch with attention that is the same for all images.
+    """Smallest loss of a masked patch whose attention is the same for all images.
 
-    `lower`: lower bound from the duality gap; `upper`: loss at `attention`; `attention`, shape
-    (P,): the minimizer.
+    The duality gap gives the lower bound `lower`; `upper` is the loss at the minimizer `attention`,
+    shape (P,).
     """
 
     lower: float
@@ -66,7 +67,7 @@ class Least(NamedTuple):
 
 
 def least_by_positions(law: Any, p: int) -> Least:
-    """Minimize the loss of patch p over attention that is the same for all images."""
+    """Minimize the loss of masked patch p over attention that is the same for all images."""
     from scipy.optimize import minimize
 
     loss = position_loss(law, p)

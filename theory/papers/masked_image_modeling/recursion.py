@@ -34,17 +34,18 @@ P, C_global, C_local = NOTATION.symbols("P C_global C_local")
 A_m, A_i, Sigma, u, z_m, z_i, r = NOTATION.symbols("A_m A_i Sigma u z_m z_i r")
 
 OWN, OTHER, MASKED = "own", "other", "masked"
-"""Kinds of keys: unmasked in p's area, unmasked in another area, masked (including p)."""
+"""Kinds of keys: unmasked in p's area, unmasked in another area, masked (including p itself)."""
 
 
 @cache
 def key_increment(kind: str) -> sympy.Expr:
-    r"""Minus the derivative of the loss by the score of one key.
+    r"""Minus the derivative of the loss of patch p by the score of one key.
 
-    With w the weight of the key, the other keys enter through the sum R of their weights, its parts
-    in p's area and in area i, and :math:`\sum z^2 (\text{weight})^2` over all other areas. `kind`:
-    ``"own"``, ``"masked"``, or ``"other"`` (area i). The result is in u (attention to the key),
-    A_m, A_i, z_m, z_i, and Sigma, the sum of z^2 A^2 over all areas but m and i.
+    The other keys enter through the sum R of their weights, the parts of R in p's area and in area
+    i, and the sum of :math:`z^2 (\text{weight})^2` over all other areas. `kind` is the kind of the
+    key: ``"own"``, ``"masked"``, or ``"other"`` for a key in area i. The result is an expression in
+    the attention u to the key, in A_m, A_i, z_m, z_i, and in Sigma, the sum of z^2 A^2 over all
+    areas except m and i.
     """
     score, total, B = sympy.symbols("s R B", real=True)
     in_own, in_other, in_rest = sympy.symbols("R_m R_i S_R", real=True)
@@ -69,14 +70,15 @@ def key_increment(kind: str) -> sympy.Expr:
 def feature_increment(kind: str) -> sympy.Expr:
     """Minus the derivative of the loss by Phi of p's own area (``"own"``) or area i (``"other"``).
 
-    Phi of an area, times z, is added to the scores of its unmasked keys, whose attention sums to A.
+    The product z Phi of an area is added to the scores of its unmasked keys, whose attention sums
+    to A.
     """
     latent, share = (z_m, A_m) if kind == OWN else (z_i, A_i)
     return sympy.factor(latent * key_increment(kind).subs(u, share))
 
 
 def balanced(increment: sympy.Expr) -> sympy.Expr:
-    """An increment with Sigma expressed by r: u (b - r), or z A (b - r)."""
+    """Express Sigma in an increment by r, which gives u (b - r), or z A (b - r) for a Phi."""
     rest = z_m**2 * A_m * (1 - A_m) - z_i**2 * A_i**2 - r
     return sympy.factor(sympy.expand(increment.subs(Sigma, rest)))
 
@@ -89,7 +91,7 @@ AREA = sympy.Symbol("i", integer=True, positive=True)
 class Slot:
     """Class of areas of a cluster: name of Phi, number of areas, and patches per Ups in each area.
 
-    `cluster`: suffix of the names of latents, empty for a single cluster.
+    `cluster` is the suffix in the names of the cluster's latents, empty for a single cluster.
     """
 
     phi: str
@@ -98,26 +100,23 @@ class Slot:
     cluster: str = ""
 
     def summed(self, expression: sympy.Expr) -> sympy.Expr:
-        """Sum of an expression over the areas of the class."""
+        """Sum of an expression in the index i over the areas of the class."""
         if self.multiplicity == 1:
             return expression
         return sympy.Sum(expression, (AREA, 1, self.multiplicity))
 
 
 def entry_of(row: str, kind: str, name: str) -> sympy.Symbol:
-    """Symbol of the scalar of a class of a row.
-
-    `kind`: ``"Ups"`` or ``"Phi"``; `name`: name of the class.
-    """
+    """Symbol of the scalar ``<row>_<kind>_<name>``; `kind` is ``"Ups"`` or ``"Phi"``."""
     return sympy.Symbol(f"{row}_{kind}_{name.replace('-', '_')}", real=True)
 
 
 Clusters = Sequence[Sequence[Slot]]
-"""Classes of areas of each cluster, p's own area first."""
+"""Classes of areas of each cluster, with the own area of patch p first."""
 
 
 def family_slots() -> dict[str, Clusters]:
-    """Classes of areas for local and global rows of one cluster with symbolic sizes."""
+    """Classes of areas for local and for global rows of one cluster with symbolic sizes."""
     one, runs = sympy.Integer(1), (P - C_global) / C_local
     local = [
         Slot("target", one, (("self", one), ("own", C_local - 1))),
@@ -148,10 +147,7 @@ def slots_of(row: RowType) -> Clusters:
 
 
 def class_sizes(row: str, clusters: Clusters) -> dict[sympy.Symbol, sympy.Expr]:
-    """Scalar -> number of entries of one row that share it; all clusters have the same positions.
-
-    `row`: name of the row.
-    """
+    """Mapping from each scalar of a row type to the number of entries of one row that share it."""
     sizes: dict[sympy.Symbol, sympy.Expr] = {}
     for k, slots in enumerate(clusters):
         for slot in slots:
@@ -167,14 +163,14 @@ def class_sizes(row: str, clusters: Clusters) -> dict[sympy.Symbol, sympy.Expr]:
 class Cluster:
     """Areas of one cluster relative to the rows of one type.
 
-    `row`: name of the type; `slots`: classes of areas, p's own first.
+    `row` is the name of the row type; `slots` holds the classes of areas, with p's own area first.
     """
 
     row: str
     slots: tuple[Slot, ...]
 
     def named(self, letter: str, slot: Slot) -> sympy.Expr:
-        """Symbol of a letter for an area: indexed by m, by the name of its class, or by i."""
+        """Symbol of a letter with the index of an area: m, the name of its class, or i."""
         if slot is self.slots[0]:
             return sympy.Symbol(f"{letter}_m{slot.cluster}", real=True)
         whole = f"{letter}_{slot.phi}{slot.cluster}"
@@ -185,18 +181,18 @@ class Cluster:
 
     @property
     def total(self) -> sympy.Symbol:
-        """Symbol of the sum of all weights."""
+        """Symbol of the sum of the weights of all keys."""
         return sympy.Symbol(f"N{self.slots[0].cluster}", positive=True)
 
     @property
     def mean(self) -> sympy.Symbol:
-        """Symbol of r for this cluster."""
+        """Symbol of r, the mean of b over all keys, for this cluster."""
         return sympy.Symbol(f"{r.name}{self.slots[0].cluster}", real=True)
 
     def cells(self, slot: Slot) -> list[tuple[sympy.Symbol, sympy.Expr, sympy.Expr]]:
-        """Ups, number of unmasked patches and number of masked patches of each cell.
+        """Ups, number of unmasked and of masked patches, for each Ups class of an area.
 
-        The patch p itself is masked.
+        Patch p itself is counted as masked.
         """
         several = len([name for name, _ in slot.cells if name != "self"]) > 1
         cells = []
@@ -207,7 +203,7 @@ class Cluster:
         return cells
 
     def weight(self, slot: Slot, ups: sympy.Symbol, h: sympy.Expr) -> sympy.Expr:
-        """Total weight of the unmasked patches of a cell."""
+        """Total weight of `h` unmasked patches with the correlation `ups` in an area of a class."""
         phi = entry_of(self.row, "Phi", slot.phi)
         return h * sympy.exp(ups + self.named("z", slot) * phi)
 
@@ -226,20 +222,20 @@ class Cluster:
 
     @property
     def own(self) -> tuple[sympy.Expr, sympy.Expr]:
-        """Latent of p's own area, and attention to it."""
+        """Latent of the own area of patch p, and attention to this area."""
         return self.named("z", self.slots[0]), self.named("A", self.slots[0])
 
     def others(self) -> sympy.Expr:
-        """Sum of z^2 A^2 over all areas but p's own."""
+        """Sum of z^2 A^2 over all areas except p's own."""
         parts = [(k, self.named("z", k) ** 2 * self.named("A", k) ** 2) for k in self.slots[1:]]
         return sympy.Add(*[slot.summed(part) for slot, part in parts])
 
     def loss(self) -> sympy.Expr:
-        """Loss of Lemma A.8."""
+        """Loss of a masked patch of this row type, by Lemma A.8."""
         return sympy.factor(model.area_loss(self.own, {})) + self.others() / 2
 
     def rates(self) -> dict[sympy.Symbol, sympy.Expr]:
-        """Scalar -> minus the derivative of the loss by it, before averaging."""
+        """Mapping from each scalar to minus the derivative of the loss by it, before averaging."""
         rates: dict[sympy.Symbol, sympy.Expr] = {}
         for position, slot in enumerate(self.slots):
             kind, here = OTHER if position else OWN, (self.named("z", slot), self.named("A", slot))
@@ -261,8 +257,8 @@ class Cluster:
 def push(kind: str, attention: sympy.Expr, latent: sympy.Expr, area: sympy.Expr) -> sympy.Expr:
     """Minus the derivative of the loss by the score of one key, as attention times (b - r).
 
-    `kind`: ``"own"``, ``"other"`` or ``"masked"``; `attention`: to the key, or to all keys of its
-    area; `latent`, `area`: z and A of the area of the key.
+    `kind` is ``"own"``, ``"other"`` or ``"masked"``. `attention` is the attention to the key, or to
+    all keys of its area. `latent` and `area` are z and A of the area of the key.
     """
     inside = sympy.expand(balanced(key_increment(kind)) / u)
     names = {z_m: latent, A_m: area} if kind == OWN else {z_i: latent, A_i: area}

@@ -24,21 +24,20 @@ P, C_global, C_local, masked, gamma = NOTATION.symbols("P C_global C_local maske
 rho0 = NOTATION.symbol("rho0")
 
 Condition = Callable[[Any, Any, float], bool]
-"""(P, rho(0), Delta) -> whether a statement is visible; P and rho(0) are mpmath numbers."""
+"""Function of P, rho(0) and Delta that returns whether a statement of the paper is visible."""
 MOST = 1500.0
-"""ln P of the largest P searched."""
+"""Largest ln P of the search."""
 FINE = 1e-3
-"""Accuracy of the smallest P, in ln P."""
+"""Accuracy of ln P at which the search stops."""
 
 
 def least_patches(
     condition: Condition, exponents: tuple[float, float], share: float, start: float
 ) -> float:
-    """Smallest P >= start at which a condition holds, for fixed exponents.
+    """Smallest number of patches P >= `start` at which a condition holds, for fixed exponents.
 
-    `condition`: must stay true for every larger P; `exponents`: kappa_c and kappa_s; `share`:
-    gamma, the share of masked patches; `start`: smallest P searched. Returns inf if the condition
-    fails up to P = e^1500.
+    The condition must stay true for every larger P. `exponents` holds kappa_c and kappa_s; `share`
+    is gamma, the share of masked patches. Returns inf if the condition fails up to P = e^1500.
 
     Examples
     --------
@@ -64,28 +63,25 @@ def least_patches(
 
 
 def ratio_at_start(size: Any, exponents: tuple[float, float], share: float) -> Any:
-    """Exact rho(0) of one cluster at z = 1, with real-valued area sizes.
+    """Exact rho(0) of one cluster of P = `size` patches at z = 1, with real-valued area sizes.
 
-    `size`: P; `exponents`: kappa_c and kappa_s; `share`: gamma, the share of masked patches.
+    `exponents` holds kappa_c and kappa_s; `share` is gamma, the share of masked patches.
     """
     kappa_c, kappa_s = exponents
     return _ratio()(size, size**kappa_c, size**kappa_s, share * size)
 
 
 def first_phase(size: Any, ratio: Any, gap: float) -> bool:
-    """Whether training starts in Phase I, rho(0) > 1.
-
-    `size`, `ratio`, `gap`: P, rho(0), Delta.
-    """
+    """Whether training starts in Phase I: the ratio rho(0) exceeds 1."""
     del size, gap
     return bool(ratio > 1)
 
 
 def threshold_before_switch(size: Any, ratio: Any, gap: float) -> bool:
-    r"""Whether :math:`\Phi_0` reaches :math:`-(\Delta/2 - 0.01) \ln P` before the switch.
+    r"""Whether :math:`\Phi_0` reaches :math:`-(\Delta/2 - 0.01) \ln P` before the switch of rates.
 
-    At leading order the switch is at :math:`\Phi_0 = -\tfrac12 \ln(2 \rho_0 / 3)`. `size`, `ratio`,
-    `gap`: P, rho(0), Delta.
+    At leading order the switch is at :math:`\Phi_0 = -\tfrac12 \ln(2 \rho_0 / 3)`, where rho_0 is
+    the argument `ratio`; the arguments `size` and `gap` are P and Delta.
     """
     _, at_switch, _ = _motion()
     return bool(at_switch(ratio) <= -(gap / 2 - float(SLACK)) * mpmath.log(size))
@@ -94,7 +90,7 @@ def threshold_before_switch(size: Any, ratio: Any, gap: float) -> bool:
 def growth_in_stage_1(size: Any, ratio: Any, gap: float) -> Any:
     r"""Relative growth of A_m up to the end of stage 1, at leading order :math:`e^{\Phi_m} - 1`.
 
-    Stage 1 ends at :math:`\Phi_0 = -(\Delta/2 - 0.01) \ln P`. `size`, `ratio`, `gap`: P, rho(0),
+    Stage 1 ends at :math:`\Phi_0 = -(\Delta/2 - 0.01) \ln P`. The arguments are P, rho(0) and
     Delta.
     """
     own, _, _ = _motion()
@@ -105,8 +101,8 @@ def growth_in_stage_1(size: Any, ratio: Any, gap: float) -> Any:
 def change_after_switch(size: Any, ratio: Any, gap: float) -> Any:
     r"""Change of :math:`\Phi_0` from the switch until A_m is large, over its value at the switch.
 
-    At leading order the switch is at a t = 1/3, and :math:`\Phi_m` diverges at a t = 1. `size`,
-    `ratio`, `gap`: P, rho(0), Delta.
+    At leading order the switch is at a t = 1/3, and :math:`\Phi_m` diverges at a t = 1, where a is
+    the initial rate of Phi_m. The arguments are P, rho(0) and Delta.
     """
     del size, gap
     _, at_switch, at_end = _motion()
@@ -122,7 +118,7 @@ def _ratio() -> Callable[..., Any]:
 
 @cache
 def _motion() -> tuple[Callable[..., Any], ...]:
-    """Phi_m as a function of a t; Phi_0 at the switch and at a t = 1 as functions of rho(0)."""
+    """Functions: Phi_m by a t; Phi_0 at the switch by rho(0); Phi_0 at a t = 1 by rho(0)."""
     motion = leading_motion()
     at_switch = motion.Phi_0.subs(motion.scaled, motion.switch)
     at_end = motion.Phi_0.subs(motion.scaled, 1)

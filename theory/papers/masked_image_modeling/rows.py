@@ -2,11 +2,10 @@ r"""Maps between the full matrix Q and the reduced state: row types and their cl
 
 The trained entries of Q are :math:`\Upsilon_{p \to q} = e_p^\top Q e_q` and
 :math:`\Phi_{p \to v} = e_p^\top Q v`. A scalar of the reduced problem is named
-``<row>_Ups_<class>`` or ``<row>_Phi_<class>``. With one cluster, rows are named ``local`` or
-``global``. With several, the name is ``B`` and one digit per cluster, 1 if the patches of the row
-are global there (``B10`` includes ``B01`` if both have one type), or ``patch`` if patches of the
-type are global in different numbers of clusters. Equal names are numbered (``local_1``,
-``local_2``).
+``<row>_Ups_<class>`` or ``<row>_Phi_<class>``. With one cluster, a row type is named ``local`` or
+``global``. With several clusters, its name is ``B`` and one digit per cluster, 1 if its patches are
+global in this cluster. ``B10`` includes ``B01`` if both have one type. A type whose patches are
+global in different numbers of clusters is named ``patch``. Equal names are numbered: ``local_1``.
 """
 
 from __future__ import annotations
@@ -37,12 +36,12 @@ REPORTED = (
     ("spread", r"\mathrm{spread}", "largest spread of entries that one scalar stands for"),
     ("dead", r"|v^\top Q|", "largest entry of Q from a feature, which never moves"),
 )
-"""(name, LaTeX, meaning) of observables missing in the notation table of the system."""
+"""Observables that the notation table lacks, each as (name, LaTeX, meaning)."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Row types of given parameters, and their attainable loss and attention."""
+    """Row types of given parameters, with their smallest loss and largest attention."""
 
     parameters: Any
     types: tuple[RowType, ...]
@@ -74,7 +73,7 @@ class Rows:
 
     @cached_property
     def notation(self) -> Notation:
-        """Notation of the system, extended by scalars, attention and observables of these rows."""
+        """Notation of the system, with the scalars, attention and observables of these rows."""
         letters = dict(NOTATION)
         for row, kind in zip(self.names, self.types, strict=True):
             entries = entries_of_row(row, kind.ups_names, kind.phi_names)
@@ -87,7 +86,7 @@ class Rows:
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
-        """Index in the state of the first Ups of every row, then the total number of scalars."""
+        """State index of the first Ups of every row type, then the total number of scalars."""
         sizes = [len(row.ups_names) + len(row.phi_names) for row in self.types]
         return tuple(int(index) for index in np.cumsum([0, *sizes]))
 
@@ -117,7 +116,7 @@ class Rows:
 
     @cached_property
     def hidden(self) -> FloatArray:
-        """Probability that p's whole area is masked, given that p is masked, shape (rows, K)."""
+        """Probability that the whole area of a masked patch is masked, shape (rows, K)."""
         law = self.parameters
         mask_chance = Fraction(law.masked, law.P)
         chances = [
@@ -139,17 +138,17 @@ class Rows:
 
     @property
     def floor(self) -> float:
-        """L*, the sum of L*_p over all patches."""
+        """Unavoidable loss L*, the sum of L*_p over all patches."""
         return float(self.many @ self.floors)
 
     @cached_property
     def mates(self) -> FloatArray:
-        """Probability of an unmasked other patch in p's area, p being masked, shape (rows,)."""
+        """Probability that the area of a masked patch has an unmasked patch, shape (rows,)."""
         return np.asarray(1.0 - self.hidden.mean(axis=1))
 
     @cached_property
     def views(self) -> tuple[View | None, View]:
-        """Views of the rows that represent local (None if missing) and global areas."""
+        """Views of the rows for local areas (None if no area is local) and for global areas."""
         areas = self.parameters.area_ids
         far = view(areas, self.types, local=False)
         assert far is not None
@@ -157,9 +156,9 @@ class Rows:
 
     @cached_property
     def references(self) -> IntArray:
-        """Indices in the state of Phi_m and Phi_0, then indices of the local and the global row.
+        """State indices of Phi_m and Phi_0, then indices of the local and the global row type.
 
-        The first three are -1 if no patch is in a local area.
+        The first three indices are -1 if no patch is in a local area.
         """
         near, far = self.views
         if near is None:
@@ -169,9 +168,9 @@ class Rows:
         return np.array(indices, dtype=np.int64)
 
     def roles(self, local: bool) -> tuple[str, str, list[str]]:
-        """Name of the local or global reference row, its own Phi, and its other scalars.
+        """Name of the local or global reference row type, its own Phi, and its other scalars.
 
-        The other scalars of a local row exclude Phi of the global area.
+        For a local row type, the other scalars exclude Phi of the global area.
         """
         view = self.views[0 if local else 1]
         assert view is not None
@@ -184,8 +183,8 @@ class Rows:
     def attention_map(self, state: FloatArray, cluster: int = 0, z: float = 1.0) -> FloatArray:
         """Attention between all patches on an unmasked image of a cluster, shape (P, P).
 
-        Queries contain only positions, as masked patches do, since the loss depends on no other
-        queries. Every latent has the value z; `state` is a state of the reduced problem.
+        Queries contain only positions, because the loss depends only on masked patches as queries.
+        Every latent has the value z; `state` is a state of the reduced problem.
         """
         areas, P = self.parameters.area_ids, self.parameters.P
         feature, scores = feature_offsets(areas)[cluster] + areas[cluster], np.empty((P, P))
@@ -201,7 +200,7 @@ class Rows:
     def pairs(self, kind: int, index: int) -> IntArray:
         """Pairs (p, feature) that share the Phi at `index` of the state, shape (pairs, 2).
 
-        Empty for the row `kind` = -1.
+        The result is empty for the row type `kind` = -1, which marks a missing row type.
         """
         if kind < 0:
             return np.empty((0, 2), dtype=np.int64)
@@ -211,10 +210,10 @@ class Rows:
         return np.column_stack([row.patches[patch], feature]).astype(np.int64)
 
     def attention(self, mass: FloatArray) -> dict[str, FloatArray]:
-        """Attention of every row to each class of areas and to masked patches.
+        """Attention of every row type to each class of areas and to masked patches.
 
-        `mass`, shape (records, n): attention per scalar, averaged over clusters. Returns arrays of
-        shape (records,).
+        The array `mass`, shape (records, n), holds the attention per scalar, averaged over
+        clusters.
         """
         result: dict[str, FloatArray] = {}
         for name, kind, start in zip(self.names, self.types, self.starts, strict=False):
@@ -226,10 +225,10 @@ class Rows:
         return result
 
     def orbit_values(self, positions: FloatArray, features: FloatArray) -> Mapping[str, FloatArray]:
-        """Scalar -> all entries of Q that share it, shape (records, entries).
+        """Mapping from each scalar to all entries of Q that share it, shape (records, entries).
 
-        `positions`, shape (records, P, P): Ups_{p -> q}; `features`, shape (records, P, features):
-        Phi_{p -> v}.
+        The arrays `positions`, shape (records, P, P), and `features`, shape (records, P, features),
+        hold the correlations Ups_{p -> q} and Phi_{p -> v}.
         """
         result: dict[str, FloatArray] = {}
         names = iter(self.scalars)
@@ -245,7 +244,7 @@ class Rows:
 
 
 def _attention(row: str, name: str) -> NotationEntry:
-    """Notation of the attention of a row to the unmasked patches of a class of areas."""
+    """Notation of the attention of a row type to the unmasked patches of a class of areas."""
     word = name.replace("_", r"\ ")
     latex = rf"A^{{\mathrm{{{row_in_latex(row)}}}}}_{{\mathrm{{{word}}}}}"
     said = row.replace("_", " ")
@@ -254,7 +253,7 @@ def _attention(row: str, name: str) -> NotationEntry:
 
 
 def _numbers(row: str) -> tuple[NotationEntry, ...]:
-    """Notation of loss gap, attention to the own area and attention to masked patches of a row."""
+    """Notation of excess loss, own attention and attention to masked patches of a row type."""
     up, said = rf"^{{\mathrm{{{row_in_latex(row)}}}}}", row.replace("_", " ")
     return (
         NotationEntry(

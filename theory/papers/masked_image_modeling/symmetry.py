@@ -13,10 +13,9 @@ value of Ups, in areas with each value of Phi. A stable colouring gives all q of
 composition. Values of one colour start equal and therefore stay equal. Orbits of automorphisms
 refine these classes; no automorphism is needed.
 
-The name of a class has one word per cluster, or a single word if all agree: *own* area of p,
-*global* area, *other* local area (*local* if p itself is global). The local area of p is named
-*target* among the features. `reference` and `view` select the patch and the cluster that represent
-local, or global, areas in events and parameters.
+The name of a class has one word per cluster, or a single word if all clusters agree: *own* area of
+p, *global* area, *other* local area (*local* if p itself is global). Among the features, the local
+area of p is named *target*.
 """
 
 from __future__ import annotations
@@ -38,9 +37,9 @@ WORDS = ("own", "target", "global", "other", "local")
 class Area:
     """Class of areas of one cluster, relative to the patch p of a row.
 
-    `phi`: index of its Phi among the features of the row; `multiplicity`: number of areas of the
-    cluster in this class (nu); `cells`: index of an Ups, and number of patches with this Ups in
-    *each* of these areas.
+    `phi` is the index of the shared Phi among the features of the row, and `multiplicity` the
+    number nu of areas in this class. Each pair in `cells` holds the index of an Ups and the number
+    of patches with this Ups in *each* area of the class.
     """
 
     phi: int
@@ -52,12 +51,12 @@ class Area:
 class RowType:
     """Rows of Q that stay equal up to permutations of patches and features.
 
-    `patches`: patches p with rows of this type, ascending; `ups_names`, `phi_names`: names of the
-    classes, ``"self"`` being the Ups at index 0; `ups_sizes`, `phi_sizes`, shape (n_ups,) and
-    (n_phi,): number of patches in each Ups class, and of features in each Phi class; `clusters`:
-    for each cluster the classes of its areas relative to ``patches[0]``, p's own area first. The
-    patch p is its cell (0, 1), and always masked. Other patches of the type can see the clusters in
-    another order.
+    `patches` lists the patches p with rows of this type, ascending. `ups_names` and `phi_names` are
+    the names of the classes; the Ups of p itself is ``"self"`` at index 0. `ups_sizes` and
+    `phi_sizes` hold the number of patches in each Ups class and of features in each Phi class.
+    `clusters` holds for each cluster the classes of its areas relative to ``patches[0]``, p's own
+    area first. The patch p is the cell (0, 1) and always masked. Other patches of the type can see
+    the clusters in another order.
     """
 
     patches: IntArray
@@ -71,7 +70,7 @@ class RowType:
 
     @property
     def size(self) -> int:
-        """Number of scalars of the row."""
+        """Number of scalars of a row of this type."""
         return len(self.ups_names) + len(self.phi_names)
 
     @cached_property
@@ -83,12 +82,12 @@ class RowType:
     def phi_of(self) -> NDArray[np.int32]:
         """Phi class of every feature for every p of this type, shape (len(patches), features).
 
-        Features are ordered by cluster, then area.
+        The features are ordered by cluster, then area.
         """
         return self.classes_for(self.patches, features=True)
 
     def classes_for(self, patches: IntArray, features: bool) -> NDArray[np.int32]:
-        """Phi class of every feature, or Ups class of every patch, for patches of the type."""
+        """Phi class of every feature, or Ups class of every patch, for given patches."""
         structure = self.refined.structure
         P = structure.rows.size
         vertices = slice(P, structure.columns.size) if features else slice(P)
@@ -97,10 +96,9 @@ class RowType:
 
 
 def one_cluster(P: int, C_global: int, C_local: int) -> IntArray:
-    """Areas of one cluster, shape (1, P): the global area, then runs of ``C_local`` patches.
+    """Areas of one cluster, shape (1, P): the global area, then runs of `C_local` patches.
 
-    `P`: number of patches; `C_global`, `C_local`: patches of the global, and of each local area.
-    Raises ValueError if the sizes do not add up to P.
+    Raises ValueError if the global size `C_global` and the local sizes do not add up to P.
     """
     if min(P, C_global, C_local) < 1 or C_global > P or (P - C_global) % C_local:
         raise ValueError(
@@ -113,11 +111,10 @@ def one_cluster(P: int, C_global: int, C_local: int) -> IntArray:
 def two_cluster_grid(b11: int, b10: int, C_local: int, T: int) -> IntArray:
     """Areas of two crossing clusters, shape (2, b11 + 2 b10 + T C_local^2).
 
-    Order of the patches: B11, global in both; B10, global in cluster 1 and in runs of ``C_local``
-    in cluster 2; B01, mirrored; B00, T grids whose rows are areas of cluster 1 and whose columns
-    are areas of cluster 2. `b11`, `b10`: patches global in both clusters, and in one alone;
-    `C_local`: patches of a local area; `T`: number of grids. Raises ValueError if no area is
-    global, or ``C_local`` does not divide b10.
+    The first `b11` patches are global in both clusters. The next `b10` are global in cluster 1 and
+    in runs of `C_local` patches in cluster 2; the next `b10` are mirrored. Then follow `T` grids
+    whose rows are areas of cluster 1 and whose columns are areas of cluster 2. Raises ValueError if
+    no area is global, or if `C_local` does not divide b10.
     """
     if min(b11, b10, T) < 0 or C_local < 1 or b11 + b10 < 1 or b10 % C_local:
         raise ValueError(
@@ -177,8 +174,8 @@ def structure(areas: IntArray) -> RelationalStructure:
 def row_types(areas: ArrayLike) -> tuple[RowType, ...]:
     """Types of rows, ordered by their first patch.
 
-    `areas`, shape (K, P): area id of each patch in each cluster; id 0 is global. Raises ValueError
-    if the areas do not partition the patches.
+    The array `areas`, shape (K, P), holds the area id of each patch in each cluster; id 0 is the
+    global area. Raises ValueError if the areas do not partition the patches.
     """
     checked = as_areas(areas)
     refined = refine(structure(checked))
@@ -224,7 +221,7 @@ def _row_type(areas: IntArray, refined: Refinement, patches: IntArray) -> RowTyp
 
 
 def _words(cluster: IntArray, p: int) -> list[str]:
-    """Word for each area of a cluster relative to p."""
+    """Word (own, global, ...) for each area of a cluster relative to patch p."""
     own = int(cluster[p])
     words = ["global"] + ["other" if own else "local"] * int(cluster.max())
     words[own] = "own"
@@ -232,7 +229,7 @@ def _words(cluster: IntArray, p: int) -> list[str]:
 
 
 def _named_classes(colours: IntArray, words: list[list[str]], p: int | None) -> dict[int, str]:
-    """Colour -> class name, in listing order; p itself is `SELF` and comes first."""
+    """Mapping from colour to class name, in listing order; `SELF`, the class of p, is first."""
     ranked = []
     for colour, first in zip(*np.unique(colours, return_index=True), strict=True):
         of_first = words[first]
@@ -243,7 +240,7 @@ def _named_classes(colours: IntArray, words: list[list[str]], p: int | None) -> 
 
 
 def _distinct(names: list[str]) -> tuple[str, ...]:
-    """Make repeated names distinct by numbering them: other, other_2, ..."""
+    """Make repeated names distinct by numbers: other, other_2, ..."""
     return tuple(
         name if (before := names[:i].count(name)) == 0 else f"{name}_{before + 1}"
         for i, name in enumerate(names)
@@ -265,9 +262,10 @@ def _cluster(
 
 @dataclass(frozen=True)
 class Reference:
-    """Patch and cluster that represent local, or global, areas.
+    """Patch and cluster that represent local areas, or global areas.
 
-    `own`, `globally`: sizes of the patch's own area and of the global area in this cluster.
+    `own` and `globally` are the sizes of the patch's own area and of the global area in this
+    cluster.
     """
 
     patch: int
@@ -277,12 +275,12 @@ class Reference:
 
 
 def reference(areas: ArrayLike, local: bool) -> Reference | None:
-    """Select the patch and the cluster that represent local, or global, areas.
+    """Select the patch and the cluster that represent local areas, or global areas.
 
-    Patches with another patch in their area are preferred; then patches that are local (global) in
-    the most clusters; then those in the largest area; ties go to the first patch and the first
-    cluster. Only sizes enter, so the choice does not depend on the names of areas. `areas`, shape
-    (K, P). Returns None if no patch is in a local area.
+    Patches that share their area with another patch come first, then patches that are local
+    (global) in the most clusters, then patches in the largest area; ties go to the first patch and
+    cluster. Only sizes of areas enter, so their names do not matter. Returns None if no patch is in
+    a local area.
     """
     checked = as_areas(areas)
     sizes = np.stack([np.bincount(cluster)[cluster] for cluster in checked])
@@ -298,10 +296,11 @@ def reference(areas: ArrayLike, local: bool) -> Reference | None:
 
 @dataclass(frozen=True)
 class View:
-    """A row type and a cluster in which its patches lie in a local, or in the global, area.
+    """A row type and a cluster in which its patches lie in a local area, or in the global area.
 
-    `row`, `cluster`: index of the row type, and of the cluster in its ``clusters``; `own`,
-    `globally`: index of Phi of the own, and of the global area (equal if the own area is global).
+    `row` and `cluster` are the index of the row type and of the cluster in its ``clusters``. `own`
+    and `globally` are the indices of Phi of the own and of the global area, equal if both areas are
+    one.
     """
 
     row: int
@@ -311,9 +310,9 @@ class View:
 
 
 def view(areas: ArrayLike, types: tuple[RowType, ...], local: bool) -> View | None:
-    """Row type and cluster of the `reference` for local, or global, areas.
+    """Row type and cluster of the `reference` for local areas, or for global areas.
 
-    `areas`, `local`: as in `reference`. Returns None if `reference` returns None.
+    Returns None if no patch is in a local area.
     """
     result = reference(areas, local)
     if result is None:

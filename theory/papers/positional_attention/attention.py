@@ -11,22 +11,19 @@ FloatArray = NDArray[np.float64]
 
 
 def same_set(partition: Partition) -> NDArray[np.bool_]:
-    """Whether patches i and j belong to one set, shape (D, D)."""
+    """Whether patches i and j belong to the same set, shape (D, D)."""
     return np.asarray(partition.labels[:, None] == partition.labels[None, :])
 
 
 def softmax(matrix: FloatArray, scale: float) -> FloatArray:
-    """S, the softmax of every row of scale * A.
-
-    `matrix`, shape (D, D): A; `scale`: factor in the exponent.
-    """
+    """Attention S: the softmax of every row of `scale` times `matrix`, shape (D, D)."""
     weights = np.exp(scale * (matrix - matrix.max(axis=1, keepdims=True)))
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
 def own_attention(weights: FloatArray, partition: Partition) -> float:
-    """G: sum of the attention inside the own sets, D times its mean over rows.
+    """G: D times the attention of a patch to its own set, averaged over patches.
 
-    `weights`, shape (D, D): S; `partition`: the true sets.
+    The matrix `weights`, shape (D, D), is the attention S.
     """
     return float(weights[same_set(partition)].sum())

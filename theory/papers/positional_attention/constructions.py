@@ -4,18 +4,17 @@ r"""Theorem 3.2: transformers that generalize although patches do not attend to 
 to the next set, so F equals that of attention to the own set with permuted rows,
 :math:`F(X) = \sum_l C\,act(D\alpha z_l/C)` in the limit of large s.
 
-*Pairs.* Logits that form a Gram matrix, hence symmetric and positive semidefinite. Sets are paired,
-with logit a for the partner set, a - g for the own set and a + (C-1) g on the diagonal, the
-smallest diagonal that keeps the matrix semidefinite (eigenvalues 2Ca, Cg, 0). The C largest
-off-diagonal entries of a row are those of the partner set.
+*Pairs.* The logits form a Gram matrix, hence a symmetric positive semidefinite one. Sets are
+paired: the logit is a for the partner set, a - g for the own set and a + (C-1) g on the diagonal.
+This is the smallest diagonal that keeps the matrix semidefinite (eigenvalues 2Ca, Cg, 0). The C
+largest off-diagonal entries of a row are the logits of the partner set.
 
 *Definition 2.2 as written* takes the C largest of :math:`\langle p_i, p_j\rangle` over all j,
 including :math:`j = i`. For the longest :math:`p_i`, Cauchy-Schwarz gives
 :math:`\langle p_i, p_j \rangle \leq |p_i|^2`, so i is among its own C largest up to ties: in no
 transformer does Top_C of the Gram matrix avoid the own set in every row. `overlap` therefore
-reports results with and without the diagonal. Query and key maps are free, so `query_key` combines
-any logits with positional encodings of any regular Gram matrix: both logits and Gram matrix can
-avoid the own sets at once.
+computes results with and without the diagonal. Query and key maps are free, so `query_key` combines
+any logits with positional encodings of any regular Gram matrix, and both can avoid the own sets.
 
 Reference: Jelassi, Sander, Li (2022), Definition 2.2 and Theorem 3.2.
 """
@@ -34,7 +33,7 @@ from theory.symmetry import Partition
 class Overlap(NamedTuple):
     """Number of the C largest entries of a row that lie in the row's own set, maximum over rows.
 
-    `fewest`, `most`: with ties decided against the own set, and in favour of it.
+    Equal entries are counted against the own set in `fewest`, and in favour of it in `most`.
     """
 
     fewest: int
@@ -42,9 +41,9 @@ class Overlap(NamedTuple):
 
 
 def set_logits(partition: Partition, strength: float, shift: int = 1) -> FloatArray:
-    """Logits A_ij = strength for j in the set ``shift`` after that of i, else 0, shape (D, D).
+    """Logits A_ij = `strength` for j in the set `shift` after that of i, else 0, shape (D, D).
 
-    `strength`: s; `shift`: 0 for the own set, 1 for the next.
+    A shift of 0 selects the own set, a shift of 1 the next set.
     """
     labels = partition.labels
     attended = (labels + shift) % len(partition.sets)
@@ -54,8 +53,8 @@ def set_logits(partition: Partition, strength: float, shift: int = 1) -> FloatAr
 def paired_logits(partition: Partition) -> FloatArray:
     """Symmetric positive semidefinite logits with the partner set largest off the diagonal.
 
-    Logits are 6 for the partner set and 6 - 1e-3 for the own set, shape (D, D). `partition`: an
-    even number of sets of equal size, else ValueError.
+    The logits, shape (D, D), are 6 for the partner set and 6 - 1e-3 for the own set. Raises
+    ValueError unless the partition has an even number of sets of equal size.
     """
     labels, sizes = partition.labels, {members.size for members in partition.sets}
     if len(partition.sets) % 2 or len(sizes) > 1:
@@ -71,7 +70,7 @@ def neighbour_gram(partition: Partition) -> FloatArray:
     """Positive definite Gram matrix: 1 for the previous and the next set, else 0 off the diagonal.
 
     The diagonal 1 + D exceeds the sum of the row, so encodings with this Gram matrix are linearly
-    independent. Off the diagonal, the C largest entries of a row are outside the own set.
+    independent. In each row, the C largest entries off the diagonal lie outside the own set.
     """
     labels, count = partition.labels, len(partition.sets)
     apart = (labels[:, None] - labels[None, :]) % count
@@ -82,8 +81,8 @@ def neighbour_gram(partition: Partition) -> FloatArray:
 def overlap(scores: FloatArray, partition: Partition, diagonal: bool) -> Overlap:
     """Number of members of the own set among the C largest scores of a row, maximum over rows.
 
-    `scores`, shape (D, D): a Gram matrix, or logits; `partition`: the sets; `diagonal`: whether to
-    include j = i, as Definition 2.2 does.
+    The matrix `scores`, shape (D, D), is a Gram matrix or holds logits. With `diagonal`, the entry
+    j = i is included, as in Definition 2.2.
     """
     fewest, most = 0, 0
     for i, row in enumerate(scores):
@@ -101,9 +100,10 @@ def overlap(scores: FloatArray, partition: Partition, diagonal: bool) -> Overlap
 
 
 def encodings(gram: FloatArray) -> FloatArray:
-    """Positional encodings with a given Gram matrix: columns p_i of P with P^T P = gram.
+    """Positional encodings with a given Gram matrix: columns p_i of P with P^T P = `gram`.
 
-    `gram`, shape (D, D): symmetric, positive semidefinite up to rounding, else ValueError.
+    Raises ValueError unless `gram`, shape (D, D), is symmetric and positive semidefinite up to
+    rounding.
     """
     values, vectors = np.linalg.eigh(gram)
     if values[0] < -1e-12 * max(1.0, values[-1]) or not np.array_equal(gram, gram.T):
@@ -112,16 +112,13 @@ def encodings(gram: FloatArray) -> FloatArray:
 
 
 def query_key(positions: FloatArray, logits: FloatArray) -> FloatArray:
-    """W = W_Q^T W_K with P^T W P = logits, for linearly independent encodings P.
-
-    `positions`, shape (D, D): P, from `encodings`; `logits`, shape (D, D).
-    """
+    """Matrix W = W_Q^T W_K with P^T W P = `logits`, for independent encodings P = `positions`."""
     inverse = np.linalg.inv(positions)
     return inverse.T @ logits @ inverse
 
 
 class Head(NamedTuple):
-    """Value component alpha and activation act(u) = u^p + nu u of a head."""
+    """Value component alpha and activation act(u) = u^p + nu u of an attention head."""
 
     alpha: float = 0.3
     p: int = 3
@@ -129,9 +126,10 @@ class Head(NamedTuple):
 
 
 def margins(logits: FloatArray, values: FloatArray, head: Head) -> FloatArray:
-    """F(X) of equation (T), set to 0 if the patches cancel up to rounding, shape (N,).
+    """Output F(X) of equation (T), set to 0 if the patches cancel up to rounding, shape (N,).
 
-    `logits`, shape (D, D): scale times A; `values`, shape (N, D): x_j of every sample.
+    The logits, shape (D, D), are the scale times A. The array `values`, shape (N, D), holds x_j of
+    every sample.
     """
     from scipy.special import softmax
 
@@ -145,10 +143,10 @@ def margins(logits: FloatArray, values: FloatArray, head: Head) -> FloatArray:
 def sharp_error(law: tuple[int, int, float], p: int = 3, group: int = 1) -> SignError:
     r"""Error of :math:`\sum_g (\sum_{l \in g} z_l)^p`: uniform attention to a group of sets.
 
-    The sign error of attention in the limit of large s and small nu. `law`: (D, C, q); `p`: odd
-    degree of the activation; `group`: number of sets that a patch attends to, a divisor of L: 1 is
-    one set, its own or a shifted one; L is all sets, which gives the linear rule sign(Z). Exact up
-    to rounding, by convolution over the groups.
+    This is the sign error of attention in the limit of large s and small nu, for the law (D, C, q).
+    Every patch attends to `group` sets, a divisor of L: one set (its own or a shifted one) for 1,
+    all sets for L, where the linear rule sign(Z) results. The error is exact up to rounding,
+    computed by convolution over the groups.
     """
     D, C, q = law
     members, groups = group * C, D // (group * C)
@@ -163,7 +161,7 @@ def sharp_error(law: tuple[int, int, float], p: int = 3, group: int = 1) -> Sign
 
 
 def _jumped(law: FloatArray, jumps: list[tuple[int, float]], margin: int) -> FloatArray:
-    """Convolve with one more independent group; the outer ``margin`` values stay zero."""
+    """Convolve a law with one more independent group; the outer `margin` values stay zero."""
     new = np.zeros_like(law)
     low, high = margin, law.size - margin
     for jump, weight in jumps:

@@ -17,7 +17,7 @@ independent, each of type (a, b) with probability
 ``random_sets = "mixed"`` sets the probability of these two types to 0 and divides (1) by
 :math:`1 - 2 (q/2)^C` for all other types, so that the label is a function of the sample.
 
-Reference: Jelassi, Sander, Li (2022); the mixed law is an addition to the paper.
+Reference: Jelassi, Sander, Li (2022), without the mixed law.
 """
 
 from __future__ import annotations
@@ -39,21 +39,22 @@ a, b, C, q = NOTATION.symbols("a b C q")
 
 ANY, MIXED = "any", "mixed"
 RANDOM_SETS = (ANY, MIXED)
-"""Laws of random sets: Assumption 1, and Assumption 1 without random sets of one sign."""
+"""Names of the laws of random sets: Assumption 1, and Assumption 1 without sets of a single
+sign."""
 LARGEST_FACTORIAL = 150
-"""Largest set size with correctly rounded probabilities; larger sets use scipy.stats.multinomial.
-"""
+"""Largest set size C with correctly rounded probabilities; larger sets use
+scipy.stats.multinomial."""
 VALUE_PROBABILITY = {1: q / 2, -1: q / 2, 0: 1 - q}
-"""Value -> probability for one patch of a random set, under Assumption 1."""
+"""Probability of each value of one patch of a random set, under Assumption 1."""
 
 
 def composition() -> dict[int, sympy.Expr]:
-    """Value -> number of patches with this value in a set of type (a, b)."""
+    """Mapping from each value to the number of patches with this value in a set of type (a, b)."""
     return {1: a, -1: b, 0: C - a - b}
 
 
 def type_probability(random_sets: str = ANY) -> sympy.Expr:
-    """P(a, b) of equation (1) as an expression; conditioned on a mixed set for ``"mixed"``."""
+    """Probability P(a, b) of equation (1); for ``"mixed"``, given that the set is mixed."""
     counts = composition()
     arrangements = sympy.factorial(C) / sympy.Mul(*map(sympy.factorial, counts.values()))
     chances = [VALUE_PROBABILITY[value] ** count for value, count in counts.items()]
@@ -63,10 +64,9 @@ def type_probability(random_sets: str = ANY) -> sympy.Expr:
 
 @dataclass(frozen=True)
 class SetLaw:
-    """Law of one random set.
+    """Law of one random set of `C` patches, each with a feature with probability `q`.
 
-    `C`: patches of the set; `q`: probability of a feature on a patch; `random_sets`: one of
-    `RANDOM_SETS`.
+    `random_sets` is one of `RANDOM_SETS`.
 
     Examples
     --------
@@ -111,18 +111,18 @@ class SetLaw:
 
     @property
     def rounding(self) -> float:
-        """Bound on the relative error of a probability, including scipy's logarithms of C!."""
+        """Bound on the relative error of each type's probability, with scipy's logarithms of C!."""
         unit = 2.0**-53
         return unit if self.C <= LARGEST_FACTORIAL else 64 * self.C * float(np.log(self.C)) * unit
 
     @property
     def mixed_share(self) -> float:
-        """Probability under Assumption 1 that a set is mixed."""
+        """Probability under Assumption 1 that a set is mixed: not all +1, and not all -1."""
         return float(1 - 2 * (self.q / 2) ** self.C)
 
     @property
     def sums(self) -> NDArray[np.int64]:
-        """Sum of the values of each type, a - b, shape (K,)."""
+        """Sum a - b of the patch values for each type, shape (K,)."""
         return self.types[:, 0] - self.types[:, 1]
 
 
@@ -131,7 +131,7 @@ def configurations(
 ) -> Iterator[tuple[int, tuple[int, ...], sympy.Expr]]:
     """Yield every (label, patch values, probability) of the law, for a small explicit partition.
 
-    `sets`: members of each set; `random_sets`: one of `RANDOM_SETS`.
+    `sets` holds the members of each set; `random_sets` is one of `RANDOM_SETS`.
     """
     size = sum(map(len, sets))
     for label, signal in itertools.product((1, -1), sets):
@@ -152,10 +152,10 @@ def bayes_error(law: SetLaw, sets: int) -> float:
     """Irreducible error of the law: error of the best classifier that knows partition and feature.
 
     Given all :math:`x_j`, the likelihood of y = ±1 is proportional to the number of sets with all
-    patches at ±1. With r = (q/2)^C and y = +1, the best rule errs if more random sets are all -1
-    than 1 plus the number of sets all +1, and with probability 1/2 at a tie. The difference is a
-    walk of L-1 steps, each +1 or -1 with probability r. Mixed random sets never have all patches at
-    ±1. `law`: law of every random set; `sets`: L.
+    patches at ±1. For y = +1, the best rule errs if more random sets are all -1 than 1 plus the
+    number of random sets that are all +1, and with probability 1/2 at a tie. The difference of both
+    numbers is a walk of L-1 steps, each +1 or -1 with probability r = (q/2)^C, where L = `sets`.
+    Mixed random sets never have all patches at ±1.
     """
     if law.random_sets == MIXED:
         return 0.0

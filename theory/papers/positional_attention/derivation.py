@@ -25,20 +25,20 @@ i, j, k, r, K = sympy.symbols("i j k r K", integer=True)
 A, S, X, a, b, c, m, P, sums = map(Entries, ["A", "S", "X", "a", "b", "c", "m", "P", "z"])
 act, slope, preact, dO, h, dh, dF, n, W, E, inner = functions("act act' O dO h dh dF n W E inner")
 COUNTS = {1: a[k], -1: b[k], 0: c[k]}
-"""Value x -> number of patches with this value in a set of type k."""
+"""Mapping from each value x to the number of patches with this value in a set of type k."""
 IMAGES = {
     "act": r"\operatorname{act}", "act'": r"\operatorname{act}'", "w": r"w^\star", "h": "h",
     "theta": r"\theta", "kappa": r"\kappa", "E": r"\mathbb{E}", "dO": r"\partial O",
     "dh": r"\partial h", "dF": r"\partial F",
 }  # fmt: skip
-"""LaTeX of symbols missing in the notation table."""
+"""LaTeX of the symbols that the notation table does not contain."""
 
 
 def page(degree: int | None = None, random_sets: str = data_law.ANY) -> Page:
     """Derivation of the training dynamics as a page.
 
-    `degree`: value of p, symbolic if None; `random_sets`: law of the random sets, ``"any"``
-    (Assumption 1) or ``"mixed"``.
+    The degree p of the activation is symbolic if `degree` is None. `random_sets` is the law of the
+    random sets, ``"any"`` (Assumption 1) or ``"mixed"``.
     """
     law, network = _law(random_sets), _network()
     sections: tuple[Section, ...] = (
@@ -69,7 +69,7 @@ def _at_degree(section: Section, degree: sympy.Integer) -> Section:
 
 
 def _law(random_sets: str) -> Section:
-    """Definition 2.1 and Assumption 1, conditioned on y = 1."""
+    """Show Definition 2.1 and Assumption 1, conditioned on y = 1."""
     types = {data_law.a: a[k], data_law.b: b[k], data_law.C - data_law.a - data_law.b: c[k]}
     chance = sympy.powsimp(data_law.type_probability(random_sets)).subs(types)
     mixed = random_sets == data_law.MIXED
@@ -132,7 +132,7 @@ def _symmetry() -> Section:
 
 
 def _step() -> Section:
-    """Gradient descent on the scalars, with unevaluated derivatives."""
+    """Show gradient descent on the scalars, with unevaluated derivatives."""
     step = HandWritten(
         "theta - eta/n(theta)*dR/dtheta",
         r"\theta - \frac{\eta}{n(\theta)} \frac{\partial R}{\partial \theta}",
@@ -147,7 +147,7 @@ def _step() -> Section:
 
 
 def _attention() -> Section:
-    """Lambda, Gamma, Xi and G, with their derivatives by gamma and rho."""
+    """Show Lambda, Gamma, Xi and G, with their derivatives by gamma and rho."""
     weights = model.orbit_attention()
     total = sympy.fraction(sympy.together(weights[model.ATTENTION["beta"]]))[1]
     rows: list[tuple[Any, ...]] = [(N, total)]
@@ -187,7 +187,7 @@ def _output() -> Section:
 
 
 def _descent() -> Section:
-    """Recursion of the scalars, with evaluated derivatives."""
+    """Show the recursion of the scalars, with evaluated derivatives."""
     rows: list[tuple[Any, ...]] = [(slope(u), sympy.powsimp(sympy.diff(model.activation(u), u)))]
     rows.append((dO(x, z, alpha), sympy.diff(model.preactivation(), alpha)))
     rows += [

@@ -9,23 +9,19 @@ from theory.papers.positional_attention.data_law import MIXED, SetLaw
 from theory.symmetry import Partition
 
 Law = tuple[NDArray[np.int8], NDArray[np.float64]]
-"""Values of the patches, shape (D, N), and probabilities, shape (N,)."""
+"""Law of the samples: values of the patches, shape (D, N), and probabilities, shape (N,)."""
 
 
 def brute_configurations(size: int, set_size: int) -> int:
     """Number of configurations, (D/C) 3^(D-C): signal sets times values of all other patches.
 
-    `size`, `set_size`: D and C.
+    The arguments `size` and `set_size` are D and C.
     """
     return int(size // set_size * 3 ** (size - set_size))
 
 
 def brute_law(partition: Partition, law: SetLaw) -> Law:
-    """All patch values given y = +1, and their probabilities.
-
-    `partition`: the true sets; `law`: law of a random set. Returns values, shape (D, N), and
-    probabilities, shape (N,).
-    """
+    """All patch values given y = +1, shape (D, N), and their probabilities, shape (N,)."""
     blocks, weights = [], []
     for members in partition.sets:
         others = np.setdiff1d(np.arange(partition.size), members)

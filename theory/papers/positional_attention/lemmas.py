@@ -47,19 +47,16 @@ def free_matrix(size: int) -> sympy.Matrix:
 
 
 def small_law() -> list[tuple[int, tuple[int, ...], sympy.Expr]]:
-    """All configurations of D = 4, C = 2: two labels, two signal sets, nine values each."""
+    """All configurations of D = 4, C = 2: two labels, two signal sets, nine random values."""
     return list(configurations(tuple(tuple(map(int, s)) for s in SMALL.sets)))
 
 
 def gradient_profiles(law: Law) -> dict[tuple[int, int], Profile]:
-    """dR/dA_kl at a symmetric point, as margin m -> coefficient of 1/(1 + e^m).
-
-    `law`: data law of the small case.
-    """
+    """For each (k, l), dR/dA_kl at a symmetric point: margin m -> coefficient of 1/(1 + e^m)."""
     free = free_matrix(SMALL.size)
     at_point, seen = _symmetric_point(free), sympy.symbols(f"x_0:{SMALL.size}", real=True)
     output = model.output(free, [alpha * x for x in seen], DEGREE)
-    # Each derivative is computed once with symbolic patches, then evaluated at configurations.
+    # Differentiate once with symbolic patches; evaluate the derivative at every configuration.
     margin = at_point(output)
     pairs = [(k, m) for k in range(SMALL.size) for m in range(SMALL.size) if k != m]
     slopes = {pair: at_point(sympy.diff(output, free[pair])) for pair in pairs}
@@ -78,7 +75,7 @@ def gradient_profiles(law: Law) -> dict[tuple[int, int], Profile]:
 
 
 def _symmetric_point(free: sympy.Matrix) -> Callable[[sympy.Expr], sympy.Expr]:
-    """Evaluation at A_ij = gamma inside a set and rho between sets, in terms of Gamma and Xi."""
+    """Function that evaluates at A_ij = gamma in a set and rho between sets, in Gamma and Xi."""
     size, per_set = SMALL.size, SMALL.sets[0].size
     values = {
         free[i, j]: NOTATION.symbol(orbit_of(SMALL, i, j))
@@ -99,10 +96,7 @@ def _symmetric_point(free: sympy.Matrix) -> Callable[[sympy.Expr], sympy.Expr]:
 
 
 def lemma_4_1(law: Law | None = None) -> Evidence:
-    """Check that entries of A in one orbit have equal gradients (D = 4, C = 2, p = 3).
-
-    All other letters are symbols. `law`: another law for the same partition, to see the check fail.
-    """
+    """Check that entries of A in one orbit have equal gradients (D = 4, C = 2, p = 3)."""
     profiles = gradient_profiles(small_law() if law is None else law)
     orbits = classes(SMALL)
     findings, holds = [], True
@@ -119,18 +113,14 @@ def lemma_4_1(law: Law | None = None) -> Evidence:
 
 
 def centred_moment(order: int) -> sympy.Expr:
-    """Moment of the noise along u, a centred normal variable of variance sigma^2."""
+    """Moment of the noise along a direction u, a centred normal variable of variance sigma^2."""
     sigma = NOTATION.symbol("sigma")
     odd = order % 2
     return sympy.Integer(0) if odd else sigma**order * sympy.factorial2(order - 1)
 
 
 def lemma_4_2(moment: Callable[[int], sympy.Expr] = centred_moment) -> Evidence:
-    """Check that at v = alpha w* the gradient by v has no component orthogonal to w*, for any S.
-
-    `moment`: moments of the noise along a direction u orthogonal to w*, replaced to see the check
-    fail.
-    """
+    """Check that at v = alpha w* the gradient by v has no component orthogonal to w*, for any S."""
     weights = sympy.Matrix(SMALL.size, SMALL.size, sympy.symbols("S_0:4:4", real=True))
     epsilon = sympy.Symbol("epsilon", real=True)
     noise = sympy.symbols(f"xi_0:{SMALL.size}", real=True)
@@ -155,9 +145,9 @@ def lemma_4_2(moment: Callable[[int], sympy.Expr] = centred_moment) -> Evidence:
 def lemma_4_3() -> Evidence:
     """Compute the polylog of Lemma 4.3 that the leading order of both increments requires.
 
-    With ``sig`` = E[1/(1+e^F)], the gamma line requires polylog(d) = C p s (1 - G/D) sig, which is
-    free of alpha and Gamma; the rho line requires C p s (G Xi / Gamma) sig. Whether exact
-    increments satisfy the lemma is measured along a run (``polylog_gamma``).
+    With ``sig`` = E[1/(1+e^F)], the increment of gamma requires polylog(d) = C p s (1 - G/D) sig,
+    which does not contain alpha and Gamma; the increment of rho requires C p s (G Xi / Gamma) sig.
+    A run measures whether the exact increments satisfy the lemma (``polylog_gamma``).
     """
     hidden = sympy.simplify(leading_increment(gamma) / increment_scale())
     against = sympy.simplify(-leading_increment(rho) * D / increment_scale())

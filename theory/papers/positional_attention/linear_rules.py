@@ -6,14 +6,14 @@ directions are multiples of the feature and the score is :math:`\sum_j w_j x_j` 
 :math:`w_j`. The law is symmetric in the label, so every error below is given y = +1, averaged over
 the signal sets.
 
-*Equal weights, any link.* The score is Z; given y = +1 it is C plus a walk of D - C independent
-steps in {-1, 0, 1}. The walk is a mixture of simple symmetric walks, so P(walk = k) decreases in
-|k| in steps of two, and :math:`P(Z = k \mid +) \geq P(Z = k \mid -)` for k > 0. The best link is
-therefore sign(Z), with error P(Z < 0) + P(Z = 0)/2. With m = q(D - C) the error exceeds 1/8 above
-about :math:`m = k C^2`; as C grows, :math:`k \to 1/\Phi^{-1}(7/8)^2`.
+*Equal weights, any link.* The score is Z, the sum of all values; given y = +1 it is C plus a walk
+of D - C independent steps in {-1, 0, 1}. The walk is a mixture of simple symmetric walks, so
+P(walk = k) decreases in |k| in steps of two, and :math:`P(Z = k \mid +) \geq P(Z = k \mid -)` for k > 0.
+The best link is therefore sign(Z), with error P(Z < 0) + P(Z = 0)/2. With m = q(D - C), the error
+exceeds 1/8 for m above about :math:`k C^2`, where :math:`k \to 1/\Phi^{-1}(7/8)^2` as C grows.
 
-*Unequal weights, increasing link.* Slightly smaller weights of one set keep the sign of Z for Z !=
-0 and decide ties, which lowers the error: the reduced set is rarely the signal set.
+*Unequal weights, increasing link.* Slightly smaller weights of one set keep the sign of Z if Z != 0
+and decide ties, which lowers the error, because the reduced set is rarely the signal set.
 
 *Unequal weights, any link.* Weights :math:`3^j` encode all of x in the score, so some link reaches
 the error of the best classifier, `data_law.bayes_error`. Probabilities are exact if q is a
@@ -30,15 +30,17 @@ compares :math:`\binom{n_+}{C}` with :math:`\binom{n_-}{C}`: it is sign(Z), Z = 
 `sign_rule_error` is the smallest error of all classifiers, not only of linear rules.
 
 *N samples.* Patches outside the signal set carry no information on the partition. Reveal the signal
-set of every sample, k of the L sets in all, and whether the signal set of the test point is among
-them. If it is not, the k sets are independent of the label, and the partition of all other patches
-is still uniform: sign(Z) on D - kC patches is optimal. Revealing never increases the error, hence
+set of every sample, k of the L sets in all, and whether the signal set of the test point is one of
+the k sets. If not, the k sets are independent of the label, and the partition of all other patches
+is still uniform, so sign(Z) on D - kC patches is optimal. Revealing never increases the error,
+hence
 
 .. math:: \text{error} \geq E_k\big[(1 - k/L)\, \mathrm{errZ}(D - kC, C, q)\big],
 
-with k the number of distinct sets in N draws. At fixed C and m = q(D - C), the bound exceeds a
-fixed error for N up to order D, if errZ exceeds this error. If errZ is o(1), for m small against
-C^2, both the bound and the theorem are void: only the feature has to be learned.
+with errZ the error of sign(Z) and k the number of distinct sets in N draws. At fixed C and
+m = q(D - C), the bound exceeds a fixed error for N up to order D, if errZ exceeds this error. If
+errZ is o(1), for m small against C^2, both the bound and the theorem are void: only the feature
+must be learned.
 
 Reference: Jelassi, Sander, Li (2022).
 """
@@ -64,17 +66,14 @@ BOUND = Fraction(1, 8)
 
 
 class SignError(NamedTuple):
-    """Probabilities of a negative and of a zero score, given y = +1.
-
-    `negative`, `zero`: P(score < 0) and P(score = 0).
-    """
+    """Probabilities P(score < 0) and P(score = 0) of a linear score, given y = +1."""
 
     negative: Any
     zero: Any
 
     @property
     def error(self) -> Any:
-        """Error with ties decided by a fair coin."""
+        """Probability of a wrong label, with a score of zero decided by a fair coin."""
         return self.negative + self.zero / 2
 
 
@@ -85,10 +84,10 @@ def sign_error(law: Law) -> SignError:
 
 
 def walk_law(count: int, q: Probability) -> Law:
-    """Law of the sum of ``count`` independent patches, each ±1 with q/2 and 0 with 1 - q.
+    """Law of the sum of `count` independent patches, each +1 or -1 with q/2 and 0 with 1 - q.
 
-    `count`: number of patches; `q`: probability of a feature. Returns array, shape (2 count + 1,):
-    P(sum = k) for k = -count..count; Fractions if q is a Fraction.
+    The array, shape (2 count + 1,), holds P(sum = k) for k = -count..count, as Fractions if q is a
+    Fraction.
     """
     if not isinstance(q, Fraction):
         law = np.ones(1)
@@ -105,10 +104,10 @@ def walk_law(count: int, q: Probability) -> Law:
 
 
 def sign_rule_error(D: int, C: int, q: Probability) -> SignError:
-    """Error of sign(Z), the best rule with equal weights for any link.
+    """Sign errors of the rule sign(Z), the best rule with equal weights for any link.
 
-    `D`, `C`: patches, and patches in each set; `q`: probability of a feature; a Fraction gives an
-    exact result. Returns P(Z < 0), P(Z = 0) given y = +1.
+    D is the number of patches, C the number of patches in each set, and q the probability of a
+    feature; a Fraction q gives an exact result.
     """
     others = D - C
     law = walk_law(others, q)
@@ -120,9 +119,8 @@ def sign_rule_error(D: int, C: int, q: Probability) -> SignError:
 def score_law(weights: Sequence[int], partition: Partition, q: Probability) -> Law:
     """Law of the score sum_j w_j x_j given y = +1, averaged over the signal sets.
 
-    `weights`: integer weight of every patch; `partition`: the sets. Returns array, shape (2n + 1,):
-    P(score = k) for k = -n..n, n the sum of abs(w). Signal sets with equal weights are computed
-    once; one patch is a sum of three shifted laws.
+    The array, shape (2n + 1,), holds P(score = k) for k = -n..n, where n is the sum of the absolute
+    values of the integer weights.
     """
     whole = np.array(weights, dtype=np.int64)
     reach = int(np.abs(whole).sum())
@@ -149,18 +147,15 @@ def _with_patch(law: Law, weight: int, q: Probability) -> Law:
 
 
 def weighted_rule_error(weights: Sequence[int], partition: Partition, q: Probability) -> Any:
-    """Error of sign(sum_j w_j x_j), with ties decided by a fair coin.
-
-    `weights`, `partition`, `q`: as in `score_law`.
-    """
+    """Error of the rule sign(sum_j w_j x_j), with ties decided by a fair coin."""
     return sign_error(score_law(weights, partition, q)).error
 
 
 def best_link_error(weights: Sequence[int], partition: Partition, q: Probability) -> Any:
-    """Error of the best link phi for fixed weights.
+    """Error of the best link phi for fixed integer weights w_j of the score sum_j w_j x_j.
 
     The law given y = -1 is the mirror image, so the smallest error is half the overlap of both
-    laws. `weights`, `partition`, `q`: as in `score_law`.
+    laws.
     """
     law = score_law(weights, partition, q)
     return np.minimum(law, law[::-1]).sum() / 2
@@ -174,8 +169,7 @@ def encoding_weights(D: int) -> tuple[int, ...]:
 def tilted_weights(partition: Partition, tilts: Sequence[int]) -> tuple[int, ...]:
     """Nearly equal weights: the sign of the score is that of Z, or of -sum tilt_l z_l if Z = 0.
 
-    `partition`: the sets; `tilts`: reductions of the weights of the first sets, small enough to
-    affect only ties.
+    `tilts` holds the reductions of the weights in the first sets, small enough to affect only ties.
     """
     largest = max(members.size for members in partition.sets)
     base = max(1, largest * sum(tilts)) + max(tilts, default=0)
@@ -186,12 +180,11 @@ def tilted_weights(partition: Partition, tilts: Sequence[int]) -> tuple[int, ...
 
 
 def best_weights(partition: Partition, q: float, largest: int) -> tuple[float, tuple[int, ...]]:
-    """Smallest error of sign(sum_j w_j x_j) among all integer weights in 0..largest.
+    """Smallest error of sign(sum_j w_j x_j) among integer weights 0..`largest`, with its weights.
 
-    `partition`: few sets of equal size, since all weight vectors are tried up to the symmetry of
-    the law; `largest`: largest weight. Negative weights cannot help: abs(w_j) has the same law if j
-    is outside the signal set, and a larger score inside. Returns the error, and D weights that
-    reach it.
+    All weight vectors are tried up to the symmetry of the law, so the partition must have few sets
+    of equal size. Negative weights cannot help: abs(w_j) gives the same law if j is outside the
+    signal set, and a larger score if j is inside.
     """
     size, count = partition.sets[0].size, len(partition.sets)
     kinds = itertools.combinations_with_replacement(range(largest + 1), size)
@@ -206,10 +199,9 @@ def best_weights(partition: Partition, q: float, largest: int) -> tuple[float, t
 
 
 def limit_error(C: int, m: float) -> float:
-    """Error of sign(Z) as D grows at fixed m = q(D - C).
+    """Error of sign(Z) as the number of patches D grows at fixed `m` = q(D - C).
 
-    The walk has the Skellam law :math:`P(k) = e^{-m} I_k(m)` in the limit. `C`: patches in each
-    set; `m`: q(D - C).
+    In this limit the walk has the Skellam law :math:`P(k) = e^{-m} I_k(m)`.
     """
     from scipy.special import ive
 
@@ -220,8 +212,8 @@ def limit_error(C: int, m: float) -> float:
 def crossing(C: int, D: int | None = None) -> float:
     """The m = q(D - C) at which the error of sign(Z), increasing in m, is 1/8.
 
-    `C`: patches in each set; `D`: patches; None for the limit of large D. Returns NaN if the error
-    is below 1/8 for every q <= 1.
+    None for D gives the limit of many patches. Returns NaN if the error is below 1/8 for every q <=
+    1.
     """
     from scipy.optimize import brentq
 
@@ -237,14 +229,14 @@ def crossing(C: int, D: int | None = None) -> float:
 
 
 def gaussian_crossing() -> float:
-    """Limit of crossing(C) / C^2 for large C, 0.7557."""
+    """Limit of crossing(C) / C^2 for large set sizes C, 0.7557."""
     from scipy.stats import norm
 
     return float(1 / norm.ppf(1 - float(BOUND)) ** 2)
 
 
 def distinct_sets(count: int) -> Iterator[NDArray[np.float64]]:
-    """Yield P(k distinct sets), k = 0, ..., count, after 0, 1, 2, ... draws."""
+    """Yield the array P(k distinct sets), k = 0, ..., `count`, after 0, 1, 2, ... draws."""
     k, chance = np.arange(count + 1), np.zeros(count + 1)
     chance[0] = 1.0
     while True:
@@ -253,10 +245,7 @@ def distinct_sets(count: int) -> Iterator[NDArray[np.float64]]:
 
 
 def unseen_errors(D: int, C: int, q: float) -> NDArray[np.float64]:
-    """(1 - k/L) times the error of sign(Z) on D - kC patches, k = 0, ..., L; shape (L + 1,).
-
-    `D`, `C`: patches, and patches in each set; `q`: probability of a feature.
-    """
+    """(1 - k/L) times the error of sign(Z) on D - kC patches, for k = 0, ..., L; shape (L + 1,)."""
     count, law, errors = D // C, np.ones(1), np.zeros(D // C + 1)
     for unseen in range(1, count + 1):
         below = max(0, (unseen - 1) * C - C)  # index of walk = -C, where Z = 0
@@ -268,10 +257,10 @@ def unseen_errors(D: int, C: int, q: float) -> NDArray[np.float64]:
 
 
 def least_samples(D: int, C: int, q: float, error: float) -> int:
-    """Smallest N whose lower bound E[(1 - k/L) errZ] is at most `error`.
+    """Smallest number of samples N whose lower bound E[(1 - k/L) errZ] is at most `error`.
 
-    The bound holds for every algorithm that learns the sets from N samples only. `error`: positive,
-    else ValueError.
+    The bound holds for every algorithm that learns the sets from N samples only. Raises ValueError
+    unless `error` is positive.
     """
     if not error > 0:
         raise ValueError(f"error={error} is not positive")

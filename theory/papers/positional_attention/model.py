@@ -33,35 +33,32 @@ D, C, p, nu, scale, alpha = NOTATION.symbols("D C p nu scale alpha")
 a, b, x, z, Z = NOTATION.symbols("a b x z Z")
 
 ORBITS = ("beta", "gamma", "rho")
-"""Value of A on each orbit of index pairs: diagonal, same set, different sets."""
+"""Name of the value of A on each orbit of index pairs: diagonal, same set, different sets."""
 
 
 def row_entries() -> dict[str, sympy.Expr]:
-    """Orbit -> number of its entries in one row of A."""
+    """Mapping from each orbit to the number of its entries in one row of A."""
     return {"beta": sympy.Integer(1), "gamma": C - 1, "rho": D - C}
 
 
 def entries() -> dict[str, sympy.Expr]:
-    """Orbit -> number of its entries in A."""
+    """Mapping from each orbit to the number of its entries in A."""
     return {orbit: D * count for orbit, count in row_entries().items()}
 
 
 def orbit_of(partition: Partition, i: int, j: int) -> str:
-    """Orbit of the pair (i, j) for L sets of equal size."""
+    """Orbit of the index pair (i, j) for a partition into sets of equal size."""
     if i == j:
         return "beta"
     return "gamma" if partition.labels[i] == partition.labels[j] else "rho"
 
 
 ATTENTION = dict(zip(ORBITS, NOTATION.symbols("Lambda Gamma Xi"), strict=True))
-"""Orbit -> entry of S."""
+"""Entry of the attention S on each orbit."""
 
 
 def activation(u: sympy.Expr, degree: sympy.Expr | int = p) -> sympy.Expr:
-    """Polynomial activation u^p + nu u.
-
-    `degree`: p.
-    """
+    """Polynomial activation u^p + nu u with p = `degree`."""
     return u**degree + nu * u
 
 
@@ -74,9 +71,9 @@ def attention(matrix: sympy.Matrix) -> sympy.Matrix:
 def output(
     matrix: sympy.Matrix, projections: Sequence[sympy.Expr], degree: sympy.Expr | int = p
 ) -> sympy.Expr:
-    """F(X) of equation (T) for explicit A and <v, X_j>.
+    """Output F(X) of equation (T) for an explicit A = `matrix`, shape (D, D).
 
-    `matrix`, shape (D, D): A; `projections`: <v, X_j>; `degree`: p.
+    `projections` holds <v, X_j> of every patch; `degree` is p.
     """
     return readout(attention(matrix), projections, degree)
 
@@ -84,16 +81,16 @@ def output(
 def readout(
     weights: sympy.Matrix, projections: Sequence[sympy.Expr], degree: sympy.Expr | int = p
 ) -> sympy.Expr:
-    """F(X) for an explicit S, not necessarily a softmax.
+    """Output F(X) for an explicit attention matrix S = `weights`, not necessarily a softmax.
 
-    `weights`, shape (D, D): S; `projections`, `degree`: as in `output`.
+    `projections` holds <v, X_j> of every patch; `degree` is p.
     """
     attended = weights * sympy.Matrix(projections)
     return sympy.Add(*[activation(weights.rows * entry, degree) for entry in attended])
 
 
 def orbit_attention() -> dict[sympy.Symbol, sympy.Expr]:
-    """Lambda, Gamma, Xi: softmax of a row of A that is constant on the orbits."""
+    """Lambda, Gamma, Xi as expressions: softmax of a row of A that is constant on the orbits."""
     counts = row_entries()
     weight = {orbit: sympy.exp(scale * NOTATION.symbol(orbit)) for orbit in ORBITS}
     total = sympy.Add(*[counts[orbit] * weight[orbit] for orbit in ORBITS])
@@ -101,26 +98,23 @@ def orbit_attention() -> dict[sympy.Symbol, sympy.Expr]:
 
 
 def own_attention() -> sympy.Expr:
-    """G, equal to D (Lambda + (C-1) Gamma), in terms of the entries of S."""
+    """G = D (Lambda + (C-1) Gamma), D times the attention to the own set, in the entries of S."""
     counts = row_entries()
     return D * sum(counts[orbit] * ATTENTION[orbit] for orbit in ("beta", "gamma"))
 
 
 def attended() -> sympy.Expr:
-    """Attended value sum_j S_ij x_j of a patch of value x in a set of sum z.
-
-    Z is the sum of all values.
-    """
+    """Attended value sum_j S_ij x_j of a patch of value x in a set of sum z; Z is the total."""
     row_sums = {"beta": x, "gamma": z - x, "rho": Z - z}
     return sympy.Add(*[ATTENTION[orbit] * row_sums[orbit] for orbit in ORBITS])
 
 
 def preactivation() -> sympy.Expr:
-    """Argument of the activation, O = D alpha sum_j S_ij x_j."""
+    """Argument O = D alpha sum_j S_ij x_j of the activation."""
     return D * alpha * attended()
 
 
 def set_contribution() -> sympy.Expr:
-    """h(a, b; Z), the contribution to F of a set of type (a, b)."""
+    """Contribution h(a, b; Z) of a set of type (a, b) to the output F."""
     patch = activation(preactivation()).subs(z, a - b)
     return sympy.Add(*[count * patch.subs(x, value) for value, count in composition().items()])

@@ -97,16 +97,16 @@ ROWS: tuple[Row, ...] = (
     ("polylog_gamma", "κγ", r"\kappa_\gamma", "the hidden polylog of Lemma 4.3, gamma"),
     ("polylog_rho", "κρ", r"\kappa_\rho", "least constant in Lemma 4.3, rho"),
 )
-"""Rows (code name, letter of the paper, LaTeX, meaning, sympy assumptions, shape)."""
+"""Each row: code name, letter of the paper, LaTeX, meaning, sympy assumptions, shape."""
 
 NOTATION = Notation("Jelassi, Sander, Li (2022)", ROWS)
 
 
 ORDER_PARAMETERS = ("alpha", "gamma", "rho", "G", "d_alpha", "d_G", "association_margin")
-"""Symbols of the event rules; every problem of this system reports them at every step."""
+"""Symbols in the rules of events; every problem of this system reports them at every step."""
 
 RATES = ("d_alpha", "d_G")
-"""Order parameters read from the gradient; a run oscillates if d_alpha alternates in sign."""
+"""Order parameters computed from the gradient; a run oscillates if d_alpha alternates in sign."""
 
 alpha, gamma, rho, G, d_alpha, d_G, margin = NOTATION.symbols(" ".join(ORDER_PARAMETERS))
 D = NOTATION.symbol("D")

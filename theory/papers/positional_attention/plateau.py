@@ -1,6 +1,6 @@
 r"""The plateau of Event I: sign of the rate of gamma - rho.
 
-While v grows, A is still 0 off its diagonal. Then, with :math:`E = e^{s\beta}`, an entry of S is
+While v grows, A is still 0 off its diagonal. With :math:`E = e^{s\beta}`, an entry of S is
 :math:`\xi = 1/(E + D - 1)` off the diagonal and :math:`E\xi` on the diagonal, and a patch of value
 x has the preactivation
 
@@ -38,7 +38,7 @@ the share of the linear part, and a zero rate of alpha gives
    N = p\,(2p-1)!! + (p+1)\,p!!\,r + r^2, \qquad
    r^{p/(p-1)}\,\tau = \nu^{p/(p-1)} D. \qquad (5)
 
-The leading part of (4) is a positive factor times :math:`\kappa` times
+The leading part of T in (4) is a positive factor times :math:`\kappa` times
 
 .. math:: h\,C - q + \frac{\kappa}{4}(1-q), \qquad
    h = \frac12 - \frac{(p\,p!! + r)\,((2p-3)!!/(p-2)!! + r)}{2N}. \qquad (6)
@@ -56,7 +56,7 @@ becomes :math:`C\{(\kappa + Z)^{p-1} - Z^{p-1}\}`. With w(k) the mean of :math:`
 
 The logarithm of the quotient of Bessel functions, divided by k, decreases with k (measured, not
 proved); F(k)/k does not. Hence w(k) - w(-k) changes its sign once, from + to -. For p = 3, where F'
-increases with k, it follows that :math:`E[\varsigma Z] \geq 0`, and for beta > 0 that
+increases with k, the sign change implies that :math:`E[\varsigma Z] \geq 0`, and for beta > 0 that
 :math:`E[\varsigma T] = C\kappa\,E[\varsigma(\kappa + 2Z)] > 0`: gamma is faster at every mean.
 
 In this limit :math:`\alpha^p` is a/D, and :math:`(b/(\nu D))^p` for large :math:`\nu D^{1-1/p}`: at
@@ -82,15 +82,15 @@ from theory.papers.positional_attention.data_law import ANY, SetLaw
 
 Array = NDArray[np.float64]
 STEP = 1.1
-"""Ratio of successive values of alpha in the search for a sign change of its rate."""
+"""Ratio of successive values of alpha in the search for a sign change of alpha's rate."""
 
 
 class Numbers(NamedTuple):
     """Joint law of the numbers of random patches at +1 and at -1, with sums over their sets.
 
-    `chance`, shape (D - C + 1, D - C + 1): P(a at +1, b at -1); `mates`: value x -> float array of
-    the same shape: expected sum of z_i - x_i over random patches i of value x, times the indicator
-    of (a, b).
+    The array `chance`, shape (D - C + 1, D - C + 1), holds the probability of a patches at +1 and b
+    at -1. The mapping `mates` gives for each value x an array of the same shape: the expected sum
+    of z_i - x_i over random patches i of value x, times the indicator of (a, b).
     """
 
     chance: Array
@@ -98,10 +98,7 @@ class Numbers(NamedTuple):
 
 
 def exchangeable(random: int, law: SetLaw) -> Numbers:
-    """`Numbers` under Assumption 1, where random patches are exchangeable.
-
-    `random`: number of random patches, D - C; `law`: law of a random set.
-    """
+    """`Numbers` for `random` = D - C exchangeable random patches, under Assumption 1."""
     plus, minus = np.ogrid[: random + 1, : random + 1]
     zero = random - plus - minus
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -117,10 +114,7 @@ def exchangeable(random: int, law: SetLaw) -> Numbers:
 
 
 def one_set_apart(random: int, law: SetLaw) -> Numbers:
-    """`Numbers` under any law of independent sets.
-
-    `random`: number of random patches, D - C; `law`: law of a random set.
-    """
+    """`Numbers` for `random` = D - C random patches, under any law of independent sets."""
     sets = random // law.C
     rest = np.zeros((random + 1, random + 1))
     rest[0, 0] = 1.0
@@ -128,7 +122,7 @@ def one_set_apart(random: int, law: SetLaw) -> Numbers:
     types, chance = law.types[possible], law.probabilities[possible]
 
     def with_set(weights: Array) -> Array:
-        """Convolve the law of the other sets with one more set, each type weighted."""
+        """Convolve the law of the other sets with one more set with weighted types."""
         total = np.zeros_like(rest)
         for (a, b, _), weight in zip(types, weights, strict=True):
             total[a:, b:] += weight * rest[: random + 1 - a, : random + 1 - b]
@@ -146,9 +140,9 @@ def one_set_apart(random: int, law: SetLaw) -> Numbers:
 class Plateau:
     """Training while A is 0 off its diagonal; the rates are exact.
 
-    `D`: number of patches; `law`: law of a random set; `p`: odd degree of the activation; `nu`:
-    linear part of the activation, >= 0; `beta`, `scale`: diagonal of A, and factor in the exponent
-    of the softmax.
+    `D` is the number of patches, `law` the law of a random set, `p` the odd degree of the
+    activation and `nu` >= 0 its linear part. `beta` is the diagonal of A, and `scale` the factor in
+    the exponent of the softmax.
 
     Examples
     --------
@@ -172,21 +166,21 @@ class Plateau:
 
     @property
     def entry(self) -> float:
-        """xi, the entry of S off the diagonal."""
+        """Entry xi of the attention S off the diagonal."""
         return 1 / (exp(self.scale * self.beta) + self.D - 1)
 
     @cached_property
     def attended(self) -> Mapping[int, Array]:
-        """Value x -> U_x of equation (1)."""
+        """Mapping from each value x of a patch to its attended value U_x of equation (1)."""
         plus, minus = np.ogrid[: self.D - self.law.C + 1, : self.D - self.law.C + 1]
         kappa, total = np.expm1(self.scale * self.beta), self.law.C + plus - minus
         return {x: self.D * self.entry * (kappa * x + total) for x in (1, -1, 0)}
 
     @cached_property
     def powers(self) -> tuple[Array, Array]:
-        """Sums over all patches of U^p and of U.
+        """Sums over all patches of U^p and of U, for every pair of numbers.
 
-        F is alpha^p times the first sum plus nu alpha times the second.
+        The output F is alpha^p times the first sum plus nu alpha times the second.
         """
         plus, minus = np.ogrid[: self.D - self.law.C + 1, : self.D - self.law.C + 1]
         counts = {1: self.law.C + plus, -1: minus, 0: self.D - self.law.C - plus - minus}
@@ -195,21 +189,20 @@ class Plateau:
         return np.asarray(main), np.asarray(linear)
 
     def weights(self, alpha: float) -> Array:
-        """1/(1 + e^F) of equation (2), for every pair of numbers."""
+        """Weight 1/(1 + e^F) of equation (2), for every pair of numbers."""
         main, linear = self.powers
         return np.asarray(expit(-(alpha**self.p * main + self.nu * alpha * linear)))
 
     def rate(self, alpha: float) -> float:
-        """Rate of alpha: minus the derivative of the risk."""
+        """Rate of alpha on the gradient flow: minus the derivative of the risk."""
         main, linear = self.powers
         slope = self.p * alpha ** (self.p - 1) * main + self.nu * linear
         return float((self.weights(alpha) * self.numbers.chance * slope).sum())
 
     def alpha(self, start: float) -> float:
-        """First alpha of rate 0 that the gradient flow reaches from `start`.
+        """First alpha of rate 0 that the gradient flow reaches from a positive `start`.
 
-        `start`: positive. Returns inf if F is positive on every sample, where alpha grows without
-        bound.
+        Returns inf if F is positive on every sample, because alpha then grows without bound.
         """
         if (self.powers[0][self.numbers.chance > 0] >= 0).all():
             return inf
@@ -221,7 +214,7 @@ class Plateau:
 
     @cached_property
     def moments(self) -> Array:
-        """T of equation (3) times the probability, for every pair of numbers."""
+        """Product of T, equation (3), and the probability, for every pair of numbers."""
         D, C, random = self.D, self.law.C, self.D - self.law.C
         plus, minus = np.ogrid[: random + 1, : random + 1]
         chance, mates = self.numbers
@@ -234,7 +227,7 @@ class Plateau:
         return np.asarray(moments / random)
 
     def tilt(self, alpha: float) -> float:
-        """E[T / (1 + e^F)], with the sign of the rate of gamma - rho."""
+        """Expectation E[T / (1 + e^F)], which has the sign of the rate of gamma - rho."""
         return float((self.weights(alpha) * self.moments).sum())
 
     def lead(self, alpha: float) -> float:
@@ -245,8 +238,8 @@ class Plateau:
 def tilt_of_many_patches(law: SetLaw, p: int, kappa: float, linear: float = 0.0) -> float:
     """Limit of `Plateau.tilt` at fixed q up to a positive factor: equation (6) times kappa.
 
-    `law`: law of a random set under Assumption 1; `p`: degree; `kappa`: e^(s beta) - 1; `linear`:
-    limit of nu D^(3(p-1)/(2p)).
+    `law` is the law of a random set under Assumption 1, `p` the degree of the activation, `kappa`
+    the number e^(s beta) - 1, and `linear` the limit of nu D^(3(p-1)/(2p)).
 
     Examples
     --------
@@ -256,7 +249,7 @@ def tilt_of_many_patches(law: SetLaw, p: int, kappa: float, linear: float = 0.0)
     odd, even, power = factorial2(p), factorial2(p - 2), p / (p - 1)
 
     def scatter(r: float) -> float:
-        return float(p * factorial2(2 * p - 1) + (p + 1) * odd * r + r**2)  # N
+        return float(p * factorial2(2 * p - 1) + (p + 1) * odd * r + r**2)  # N of equation (5)
 
     def excess(r: float) -> float:
         wanted = linear**power * law.q**0.5 / law.C

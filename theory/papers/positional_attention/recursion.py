@@ -31,16 +31,13 @@ a, b, Z = NOTATION.symbols("a b Z")
 
 
 def multiplicity() -> dict[sympy.Symbol, sympy.Expr]:
-    """Scalar -> number of trained entries that share it: 1 component of v, two orbits of A."""
+    """Mapping from each scalar to the number of trained entries that share it."""
     shared = entries()
     return {alpha: sympy.Integer(1), gamma: shared["gamma"], rho: shared["rho"]}
 
 
 def observables(degree: sympy.Expr | int = p) -> dict[str, sympy.Expr]:
-    """Name -> formula of each observable reported in addition to the state.
-
-    `degree`: replaces p.
-    """
+    """Mapping from the name to the formula of each observable, with p = `degree`."""
     size = increment_scale()
     growth = sympy.Piecewise((sympy.Abs(d_rho), sympy.Eq(rho, 0)), (sympy.sign(rho) * d_rho, True))
     formulas = {entry.name: weight for entry, weight in model.orbit_attention().items()} | {
@@ -53,16 +50,16 @@ def observables(degree: sympy.Expr | int = p) -> dict[str, sympy.Expr]:
 
 
 def increment_scale() -> sympy.Expr:
-    """alpha^p Gamma G^(p-1), the size of the gamma increment in Lemma 4.3."""
+    """Size alpha^p Gamma G^(p-1) of the gamma increment in Lemma 4.3."""
     return alpha**p * model.ATTENTION["gamma"] * G ** (p - 1)
 
 
 @cache
 def leading_output() -> sympy.Expr:
-    """F of the signal set alone, C ((alpha G)^p + nu alpha G).
+    """Output F of the signal set alone, C ((alpha G)^p + nu alpha G).
 
-    The exact h with all values outside the signal set at zero (Z = z = C), and without their
-    output.
+    All values outside the signal set are set to zero (Z = z = C), and the output of their patches
+    is dropped.
     """
     share = model.set_contribution().subs({a: C, b: 0}, simultaneous=True).subs(Z, C)
     # sum_j S_ij x_j = Lambda + (C-1) Gamma = G/D: eliminate Lambda by G.
@@ -73,8 +70,8 @@ def leading_output() -> sympy.Expr:
 def leading_increment(theta: sympy.Symbol) -> sympy.Expr:
     r"""Rate of gamma or rho at leading order: :math:`\varsigma\, \partial F / \partial\theta / n`.
 
-    In terms of alpha, G, the entries of S and ``sig`` = E[1/(1+e^F)]; derived from `leading_output`
-    without the linear part.
+    The rate follows from `leading_output` without its linear part, and is expressed by alpha, G,
+    the entries of S and ``sig`` = E[1/(1+e^F)].
     """
     slope = through_softmax(model.own_attention(), G, theta) / multiplicity()[theta]
     return sympy.factor(sig * sympy.diff(leading_output().subs(nu, 0), G) * slope)
@@ -84,8 +81,8 @@ def through_softmax(quantity: sympy.Expr, name: sympy.Expr, theta: sympy.Symbol)
     """Derivative by gamma or rho of a quantity linear in the entries of S, as a product.
 
     With T/N the quantity and N the total weight, the derivative is (T' - (T/N) N')/N; a weight
-    divided by N is an entry of S. `quantity`: in Lambda, Gamma, Xi; `name`: symbol for the quantity
-    in its derivative; `theta`: gamma or rho.
+    divided by N is an entry of S. The derivative contains the symbol `name` in place of the
+    quantity.
     """
     weights = model.orbit_attention()
     moving = model.ATTENTION["gamma" if theta == gamma else "rho"]

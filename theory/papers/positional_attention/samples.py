@@ -27,10 +27,11 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class SignalSets:
-    """Assumption 1: one signal set, and random sets.
+    """Samples of Assumption 1: one signal set, all other sets random.
 
-    `partition`: the sets S_1, ..., S_L, of any sizes; `q`: probability of a feature on a patch of a
-    random set; `sigma`: noise per coordinate; `random_sets`: ``"any"`` or ``"mixed"`` (`data_law`).
+    The sets of `partition` can have any sizes. A patch of a random set has a feature with
+    probability `q`. `sigma` is the standard deviation of the noise per coordinate; `random_sets` is
+    ``"any"`` or ``"mixed"`` (`data_law`).
     """
 
     partition: Partition
@@ -39,13 +40,13 @@ class SignalSets:
     random_sets: str = ANY
 
     def values(self, count: int, generator: Generator) -> tuple[FloatArray, FloatArray]:
-        """Values x, shape (count, D), and labels y, shape (count,)."""
+        """Draw values x, shape (count, D), and labels y, shape (count,)."""
         return self.draw(count, generator)[:2]
 
     def draw(
         self, count: int, generator: Generator
     ) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
-        """Values x, labels y, and the index of the signal set of each sample, shape (count,)."""
+        """Draw values x, labels y, and the index of each sample's signal set, shape (count,)."""
         labels, streams = self.partition.labels, generator.spawn(3)
         y = np.where(streams[0].random(count) < 0.5, -1.0, 1.0)
         signal = streams[1].integers(labels.max() + 1, size=count)
@@ -62,7 +63,7 @@ class SignalSets:
         """Values of a mixed random set from uniform numbers, both of shape (count, set size).
 
         Patches are drawn in sequence. While all earlier patches have one sign, the probability of
-        this sign is multiplied by the probability that the remaining patches do not all have it.
+        this sign is multiplied by the probability that some remaining patch differs from it.
         """
         plain, x = self.q / 2, np.empty_like(chance)
         # Whether all patches so far are +1, and whether all are -1.
@@ -80,16 +81,13 @@ class SignalSets:
 
 @dataclass(frozen=True)
 class Convolution:
-    """Law of Figure 2: Gaussian patches, with the sign of a cubic convolution as label.
-
-    `partition`: the sets of the convolution.
-    """
+    """Law of Figure 2: Gaussian patches; the label is the sign of a cubic convolution."""
 
     partition: Partition
     sigma: float = 1.0
 
     def values(self, count: int, generator: Generator) -> tuple[FloatArray, FloatArray]:
-        """Values x, shape (count, D), and labels y, shape (count,)."""
+        """Draw values x, shape (count, D), and labels y, shape (count,)."""
         x = generator.standard_normal((count, self.partition.size))
         inside = np.stack([x[:, members].sum(axis=1) for members in self.partition.sets])
         return x, np.where((inside**3).sum(axis=0) > 0, 1.0, -1.0)
@@ -99,10 +97,9 @@ Law = SignalSets | Convolution
 
 
 def assumption_1(parameters: Any, partition: Partition | None = None) -> SignalSets:
-    """Law of Assumption 1 with the q and sigma of given parameters.
+    """Law of Assumption 1 with the C, L, q, sigma and random_sets of given parameters.
 
-    `parameters`: with C, L, q, sigma and random_sets; `partition`: of the patches, into sets of any
-    sizes; L consecutive runs of C by default.
+    The patches are partitioned into L consecutive runs of C by default.
     """
     sets = partition or Partition.contiguous([parameters.C] * parameters.L)
     return SignalSets(sets, parameters.q, parameters.sigma, parameters.random_sets)
@@ -111,10 +108,9 @@ def assumption_1(parameters: Any, partition: Partition | None = None) -> SignalS
 def samples(
     law: Law, depth: int, count: int, generator: Generator
 ) -> tuple[FloatArray, FloatArray]:
-    """Samples of a law, with the first unit vector as feature w*.
+    """Draw `count` samples of a law in d = `depth` dimensions; w* is the first unit vector.
 
-    `depth`: d; `count`: number of samples. Returns patches, shape (count, D, d), and labels, shape
-    (count,).
+    Returns patches, shape (count, D, d), and labels, shape (count,).
     """
     for_values, for_noise = generator.spawn(2)
     x, y = law.values(count, for_values)
@@ -124,20 +120,14 @@ def samples(
 
 
 def unit_vector(depth: int, generator: Generator) -> FloatArray:
-    """Random feature w*, uniform on the sphere, shape (d,).
-
-    `depth`: d.
-    """
+    """Random feature w*, uniform on the unit sphere in d = `depth` dimensions, shape (d,)."""
     direction = generator.standard_normal(depth)
     return np.asarray(direction / np.linalg.norm(direction))
 
 
 @dataclass(frozen=True)
 class Fresh:
-    """Fresh test data, stored as projections.
-
-    `values`, `noise`, shape (count, D); `labels`, shape (count,).
-    """
+    """Fresh test data as projections: `values` and `noise`, shape (count, D), and `labels`."""
 
     values: FloatArray
     noise: FloatArray
@@ -145,7 +135,7 @@ class Fresh:
     sigma: float
 
     def projections(self, along: float, across: float) -> FloatArray:
-        """<v, X_j> for <v, w*> = along and |v - <v, w*> w*| = across, shape (count, D)."""
+        """Projections <v, X_j>, (count, D), for <v, w*> = along, |v - <v, w*> w*| = across."""
         return along * self.values + self.sigma * across * self.noise
 
     def pairs(self) -> FloatArray:
@@ -154,10 +144,7 @@ class Fresh:
 
 
 def fresh(law: Law, count: int, generator: Generator) -> Fresh:
-    """Draw fresh test data of a law.
-
-    `count`: number of samples.
-    """
+    """Draw `count` samples of fresh test data from a law."""
     for_values, for_noise = generator.spawn(2)
     x, y = law.values(count, for_values)
     return Fresh(x, for_noise.standard_normal(x.shape), y, law.sigma)

@@ -29,13 +29,13 @@ is 0 by the exchange of the two sets. Let H be the part of degree p.
 - If no random patch has a positive attended value (always for L >= 4), Jensen's inequality gives
   :math:`H \leq C (u^p + (L-1) v^p)`. While :math:`u > |v|` this bound decreases with e, from
   :math:`C (1 - (L-1) \kappa^p) \leq 0`; for larger e it is at most :math:`-(L-2)\,C |v|^p`.
-- If some random patch has one, then L = 3 and kappa < 1, hence C >= 5. Attended values of random
-  patches are at most Xi, and :math:`\Gamma < \Xi`. With h the attended value of patches at -1,
-  :math:`u + h = \Gamma - (2C-3)\,\Xi \leq -(2C-4)\,\Xi`: a negative term of
+- If some random patch has a positive attended value, then L = 3 and kappa < 1, hence C >= 5.
+  Attended values of random patches are at most Xi, and :math:`\Gamma < \Xi`. With h the attended
+  value of patches at -1, :math:`u + h = \Gamma - (2C-3)\,\Xi \leq -(2C-4)\,\Xi`: a negative term of
   :math:`H = C u^p + 2(C-1) h^p + 2 h_0^p`, with :math:`h_0 \leq \Xi`, outweighs all positive terms
   for any signs of u and h.
 
-So F < 0 for every alpha > 0; for alpha < 0 the sample with all random patches at 0 has F < 0.
+Hence F < 0 for every alpha > 0; for alpha < 0 the sample with all random patches at 0 has F < 0.
 
 S lies in a compact set, so :math:`F \leq -c\,\alpha` or :math:`-c\,\alpha^p` with c > 0, and with P
 the probability of these samples :math:`R \geq P \log(1 + e^{-F})`. R decreases along a flow, which
@@ -43,7 +43,7 @@ bounds alpha. If yF > 0 on every sample, alpha is unbounded: for large alpha
 :math:`\alpha\,\partial (yF) / \partial\alpha > 0` on every sample.
 
 The plateau of Event I (`theory.papers.positional_attention.plateau`) predicts whether the flow
-*reaches* attention close to full. With a large nu it may converge with a positive error even so.
+*reaches* attention close to full. With a large nu the flow may still converge to a positive error.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ from theory.papers.positional_attention.notation import NOTATION
 L, C, D, p, alpha = NOTATION.symbols("L C D p alpha")
 
 CASES = ((3, 3, 3), (4, 4, 5), (3, 5, 3), (5, 3, 3), (4, 4, 3), (9, 2, 3))
-"""Test cases (L, C, p), with a criterion below, at and above 1."""
+"""Test cases (L, C, p) with a criterion below 1, equal to 1 and above 1."""
 FINEST = 6
 """Largest integer in the grid of row weights (Lambda, Gamma, Xi) of S."""
 
 
 def largest_share(law: SetLaw) -> float:
-    """kappa, the largest abs(z) / C of a random set.
+    """Largest abs(z) / C of a random set, called kappa.
 
     Examples
     --------
@@ -78,9 +78,7 @@ def largest_share(law: SetLaw) -> float:
 
 
 def criterion(law: SetLaw, sets: int, degree: int) -> float:
-    r""":math:`(L-1)\,\kappa^p`; the model can classify every sample iff this is below 1.
-
-    `law`: law of every random set; `sets`: L; `degree`: p.
+    r"""Number :math:`(L-1)\,\kappa^p`; the model can classify every sample iff it is below 1.
 
     Examples
     --------
@@ -91,10 +89,9 @@ def criterion(law: SetLaw, sets: int, degree: int) -> float:
 
 
 def least_margin(law: SetLaw, sets: int, degree: int, weights: tuple[int, ...]) -> int:
-    r"""Smallest degree-p part of :math:`yF / (D\alpha)^p` over samples, times a factor > 0.
+    r"""Smallest degree-p part of :math:`yF / (D\alpha)^p` over samples, times a positive factor.
 
-    `law`: law of every random set; `sets`: L; `degree`: p; `weights`: (Lambda, Gamma, Xi) >= 0 up
-    to a common factor.
+    The `weights` (Lambda, Gamma, Xi) >= 0 are given up to a common factor.
 
     Examples
     --------
@@ -117,8 +114,7 @@ def least_margin(law: SetLaw, sets: int, degree: int, weights: tuple[int, ...]) 
 def separability(random_sets: str = MIXED) -> Evidence:
     """Check the proposition in integers: a grid of attentions on every sample of small laws.
 
-    `random_sets`: law of the random sets, with the criterion always that of mixed sets; ``"any"``
-    makes the check fail.
+    The criterion is always that of mixed sets, so `random_sets` = ``"any"`` makes the check fail.
     """
     findings, holds = [], True
     grid = [w for w in itertools.product(range(FINEST + 1), repeat=3) if any(w)]

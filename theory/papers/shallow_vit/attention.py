@@ -8,14 +8,13 @@ from theory.color_refinement import IntArray
 from theory.law import FloatArray
 
 PARTS = ("W_O", "V", "K", "Q")
-"""Names of the trained arrays, expressed on patterns."""
+"""Names of the trained matrices in coordinates of patterns."""
 
 
 def attention(scores: FloatArray, counts: IntArray) -> FloatArray:
     """Attention matrix P of each count vector: keys in rows, queries in columns.
 
-    `scores`, shape (..., M, M): B; `counts`, shape (S, M). Returns float array, shape (..., S, M,
-    M).
+    Scores B of shape (..., M, M) and counts of shape (S, M) give P of shape (..., S, M, M).
     """
     present, each = counts[:, :, None] > 0, scores[..., None, :, :]
     top = np.where(present, each, -np.inf).max(axis=-2, keepdims=True)

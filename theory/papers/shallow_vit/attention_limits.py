@@ -9,7 +9,7 @@ B_{2j}}`,
 
 .. math:: \text{mass}_+ \leq \frac{qs}{1 + qs}, \qquad \text{mass}_- \leq \frac{q}{q + s},
 
-with equality in the limit of zero attention to all other patterns. Hence
+with equality in the limit of zero attention to all other patterns. The bounds imply:
 
 - no query pattern has both masses above q/(1+q), and their mean is at most q/(1+q)
   (`mean_is_bounded`);
@@ -23,9 +23,8 @@ queries have at most the largest :math:`a\,\text{mass}_+ + b\,\text{mass}_-`, wh
 (q \sqrt a - \sqrt b) / (q \sqrt b - \sqrt a)`; for samples of one label the largest value is a or b
 itself (`ceiling_of_samples`).
 
-*Start*: lucky neurons, the printed scales, the share of confusion tokens. The rows of
-:math:`W_O^{(0)}` are Gaussian, so their directions are uniform on the sphere of :math:`R^{m_a}`.
-The share of directions within an angle theta of a given direction is
+*Start*: the rows of :math:`W_O^{(0)}` are Gaussian, so their directions are uniform on the sphere
+of :math:`R^{m_a}`. The share of directions within an angle theta of a given direction is
 
 .. math:: \tfrac12 I_{\sin^2\theta}\big(\tfrac{m_a - 1}{2}, \tfrac12\big), \qquad
    \theta \leq \tfrac\pi2,
@@ -53,9 +52,9 @@ n_rest, q, s = sympy.symbols("n_rest q s", positive=True)
 
 
 def attention(scores: Any, counts: Any, key: int, query: Any) -> sympy.Expr:
-    """P_ij as an expression for any number of patterns.
+    """Attention P_ij from key i to query j, as an expression for any number of patterns.
 
-    `scores`, `counts`: B and c; `key`, `query`: i and j; patterns are numbered from 1.
+    `scores` and `counts` are indexed objects B and c; patterns are numbered from 1.
     """
     k = sympy.Symbol("k", integer=True, positive=True)
     total = sympy.Sum(counts[k] * sympy.exp(scores[k, query]), (k, 1, M))
@@ -72,10 +71,7 @@ def odds(label: int) -> sympy.Expr:
 
 
 def odds_identity(product: sympy.Expr | None = None) -> Evidence:
-    """Check that the odds at y = 1 times the odds at y = -1 equal (n_* / n_#)^2 for every B and M.
-
-    `product`: replaces (n_* / n_#)^2, to see the check fail.
-    """
+    """Check that the odds at y = 1 times the odds at y = -1 equal (n_* / n_#)^2 for every B."""
     expected = (n_star / n_confusion) ** 2 if product is None else product
     product_of_odds = sympy.simplify(odds(1) * odds(-1))
     findings = (
@@ -117,7 +113,7 @@ def mean_is_bounded() -> Evidence:
 
 
 def best_shift() -> sympy.Expr:
-    """The s = exp(B_1j - B_2j) at which the mean attention over all queries is largest."""
+    """Value of s = exp(B_1j - B_2j) at which the mean attention over all queries is largest."""
     root = sympy.Symbol("r", positive=True)
     first, second = masses()
     mean = (q * first + second).subs(q, root**2)
@@ -131,12 +127,12 @@ def best_shift() -> sympy.Expr:
 def ceiling(relevant: int, confusion: int, tokens: int) -> float:
     """Least upper bound of the mean attention to label-relevant tokens, without noise.
 
-    `relevant`, `confusion`, `tokens`: n_*, n_# and L, n_* > n_#. Holds for every law with constant
-    n_* and n_#.
+    The bound holds for every law in which all samples have n_* = `relevant` label-relevant and n_#
+    = `confusion` < n_* confusion tokens among L = `tokens`.
     """
     if confusion == 0:
         return 1.0
-    # Closed form of `ceiling_of_samples` for the token shares of a law with fair labels.
+    # Closed form of `ceiling_of_samples` for a law with equally probable labels.
     ratio = relevant / confusion
     shift = sqrt(ratio) + 1 + 1 / sqrt(ratio)
     high, low = ratio * shift / (1 + ratio * shift), ratio / (ratio + shift)
@@ -149,8 +145,9 @@ def ceiling_of_samples(
 ) -> float:
     """Least upper bound of the mean attention to label-relevant tokens for given samples.
 
-    `relevant`, `confusion`: n_* and n_# of every sample, n_* > n_#; `positive`, `negative`: tokens
-    of each pattern in positive, and in negative, samples, divided by the number of all tokens.
+    Every sample has n_* = `relevant` and n_# = `confusion` < n_* tokens. `positive` and `negative`
+    hold the tokens of each pattern in positive and in negative samples, divided by the number of
+    all tokens.
 
     Examples
     --------
@@ -189,7 +186,7 @@ def proposition_2() -> Evidence:
 def cap_share(dimension: int, angle: float) -> float:
     """Share of the directions of a unit sphere within an angle of a fixed direction.
 
-    `dimension`: dimension of the space, at least 2; `angle`: in radians, between 0 and pi.
+    The space has a `dimension` of at least 2; the angle is in radians, between 0 and pi.
     """
     from scipy.special import betainc
 
@@ -198,17 +195,17 @@ def cap_share(dimension: int, angle: float) -> float:
 
 
 def least_epsilon(M: int, neurons: int, samples: int) -> float:
-    """Smallest epsilon_m that the hypothesis of Lemma 3 allows.
+    """Smallest epsilon_m that the hypothesis of Lemma 3 allows for `M` patterns.
 
-    `M`, `neurons`, `samples`: patterns, m and N.
+    The numbers of neurons and samples are the m and N of the lemma.
     """
     return M * sqrt(log(samples) / neurons)
 
 
 def claimed_share(M: int, angle: float, epsilon: float = 0.0) -> float:
-    """Share of lucky neurons that Lemma 3 claims.
+    """Share of lucky neurons that Lemma 3 claims for `M` patterns.
 
-    `M`: patterns; `angle`, `epsilon`: sigma + tau in radians, and epsilon_m.
+    The angle sigma + tau is in radians; `epsilon` is epsilon_m.
     """
     return (1 - epsilon - angle * M / pi) / M
 
@@ -223,8 +220,8 @@ def lemma_3(
 ) -> Evidence:
     """Compare the claimed number of lucky neurons (Lemma 3) with the expected number at the start.
 
-    `dimension`: m_a; `M`, `neurons`: patterns, m; `sigma`, `tau`: error of the initial values,
-    noise of a token; `samples`: N, which epsilon_m depends on.
+    `dimension` is m_a and `neurons` is m. `sigma` is the error of the initial values, `tau` the
+    noise of a token, and `samples` the N that epsilon_m depends on.
     """
     angle, epsilon = sigma + tau, least_epsilon(M, neurons, samples)
     promised = neurons * claimed_share(M, angle, epsilon)
@@ -245,8 +242,8 @@ def lemma_3(
 def printed_start(noise: float = 0.01, sigma: float = 0.1, delta: float = 0.2) -> Evidence:
     """Check Assumption 1 for the initial weights printed in Section 4.1.
 
-    The weights map orthonormal patterns to orthogonal vectors of equal length. `noise`, `sigma`,
-    `delta`: c0, error of the initial values, error of the initial keys and queries.
+    The weights map orthonormal patterns to orthogonal vectors of equal length. `noise` is c0,
+    `sigma` the error of the initial values, and `delta` the error of the initial keys and queries.
     """
     rows = (("keys", delta**2 / noise**2, delta), ("values", sigma**2 / noise**2, sigma))
     findings = tuple(

@@ -26,7 +26,8 @@ from theory.claims import Evidence
 def least_share(confusion: float, sigma: float, delta: float, tau: float = 0.0) -> float:
     """Infimum of the alpha_* that satisfy condition (8); inf if sigma + tau >= 1.
 
-    `confusion`: alpha_#; `sigma`, `delta`, `tau`: errors of the start, noise of a token.
+    `confusion` is alpha_#, `sigma` and `delta` are errors of the initial weights, `tau` is the
+    noise of a token.
     """
     left = 1 - (sigma + tau)
     if confusion == 0:
@@ -35,46 +36,37 @@ def least_share(confusion: float, sigma: float, delta: float, tau: float = 0.0) 
 
 
 def least_neurons(M: int, samples: int, sigma: float, tau: float = 0.0) -> float:
-    """Infimum of the m for which some epsilon keeps (11) positive; inf if sigma + tau >= pi / M.
-
-    `M`, `samples`: patterns, N.
-    """
+    """Infimum of the m for which some epsilon keeps (11) positive; inf if sigma + tau >= pi / M."""
     room = 1 - (sigma + tau) * M / pi
     return M**2 * log(samples) / room**2 if room > 0 else inf
 
 
 def least_batch(share: float, sigma: float, delta: float, tau: float = 0.0) -> float:
-    """Batch size of (9) with constant 1; inf if alpha_* <= exp(-k) s.
-
-    `share`: alpha_*.
-    """
+    """Batch size of (9) at alpha_* = `share` with constant 1; inf if alpha_* <= exp(-k) s."""
     gap = share - exp(-(delta + tau)) * (sigma + tau)
     return gap**-2 if gap > 0 else inf
 
 
 def derived_batch(share: float, sigma: float, delta: float, tau: float = 0.0) -> float:
-    """Batch size given by the left side of (70); inf if its bracket is not positive.
-
-    `share`: alpha_*.
-    """
+    """Batch size from the left side of (70) at alpha_* = `share`; inf if its bracket is <= 0."""
     s, damped = sigma + tau, exp(-(delta + tau))
     gap = (1 - s) * damped * share / 2 - s * damped
     return gap**-2 if gap > 0 else inf
 
 
 def pole(sigma: float, tau: float = 0.0) -> float:
-    """The alpha_* at which the left side of (70) diverges."""
+    """Value of alpha_* at which the left side of (70) diverges."""
     return 2 * (sigma + tau) / (1 - (sigma + tau))
 
 
 def equation_70() -> Evidence:
-    """Test (70): at the pole of the left side the right side is finite."""
+    """Test equation (70): at the pole of its left side its right side is finite."""
     share, s, k = sympy.symbols("alpha_star s k", positive=True)
     left = (1 - s) * sympy.exp(-k) * share / 2 - s * sympy.exp(-k)
     right = share - sympy.exp(-k) * s
     (zero,) = sympy.solve(left, share)
     there = sympy.simplify(right.subs(share, zero) / s)
-    # e^-k < 1 < 2/(1 - s): positive for all k > 0 and 0 < s < 1.
+    # Since e^-k < 1 < 2/(1 - s), the bracket is positive for all k > 0 and 0 < s < 1.
     least = sympy.simplify(there.subs(k, 0))
     finite = sympy.simplify(least - (1 + s) / (1 - s)) == 0
     findings = (

@@ -31,13 +31,13 @@ from theory.law import FloatArray
 
 LABELS = (1, -1)
 SPARSIFIERS = ("random", "irrelevant", "noisiest")
-"""Orders in which tokens of a sample are removed (Remark 2)."""
+"""Orders in which tokens are removed from a sample (Remark 2)."""
 
 
 def rounded(share: float, tokens: int) -> int:
-    """Number of tokens of a share: share times L rounded to nearest, halves up.
+    """Number of tokens of a share: share times L = `tokens`, rounded to nearest, halves up.
 
-    The product is first rounded to 9 digits, to remove floating-point error. `tokens`: L.
+    The product is first rounded to 9 digits, to remove floating-point error.
     """
     return floor(round(share * tokens, 9) + 0.5)
 
@@ -46,8 +46,8 @@ def rounded(share: float, tokens: int) -> int:
 class Shares:
     """Parameters of the law of counts.
 
-    `M`, `L`: patterns, tokens; `alpha_star`, `alpha_confusion`: shares of label-relevant and of
-    confusion tokens.
+    A sample has `L` tokens of `M` patterns. `alpha_star` and `alpha_confusion` are the shares of
+    label-relevant and of confusion tokens.
     """
 
     M: int
@@ -67,16 +67,16 @@ class Shares:
 
     @property
     def n_rest(self) -> int:
-        """Number of tokens of non-discriminative patterns, for ``fixed`` and ``fixed_disc``."""
+        """Number of non-discriminative tokens of a sample, for ``fixed`` and ``fixed_disc``."""
         return self.L - self.n_star - self.n_confusion
 
 
 @dataclass(frozen=True, eq=False)
 class Law:
-    """Every possible count vector with its label and probability.
+    """Every possible count vector with its label (1 or -1) and probability.
 
-    `counts`, shape (n, M): tokens of each pattern; each row sums to L; `labels`, shape (n,): 1 or
-    -1; `probability`, shape (n,): sums to 1.
+    The array `counts`, shape (n, M), holds the number of tokens of each pattern; each row sums to
+    L.
     """
 
     counts: IntArray
@@ -85,10 +85,7 @@ class Law:
 
 
 def compositions(total: int, parts: int) -> IntArray:
-    """All compositions of a total into ``parts`` integers >= 0, shape (n, parts).
-
-    In lexicographic order.
-    """
+    """Compositions of `total` into `parts` integers >= 0, in lexicographic order, (n, parts)."""
     if parts == 1:
         return np.array([[total]], dtype=np.int64)
     blocks = []
@@ -99,10 +96,7 @@ def compositions(total: int, parts: int) -> IntArray:
 
 
 def multinomial(counts: IntArray, chances: FloatArray) -> FloatArray:
-    """Multinomial probability of each row of counts, with 0^0 = 1.
-
-    `counts`, shape (n, k); `chances`, shape (k,).
-    """
+    """Multinomial probability of each row of counts, shape (n,), with 0^0 = 1."""
     logs = np.log(np.arange(1, counts.sum(axis=1).max(initial=0) + 1))
     factorials = np.concatenate([[0.0], np.cumsum(logs)])
     possible = ((counts == 0) | (chances > 0)).all(axis=1)
@@ -112,7 +106,7 @@ def multinomial(counts: IntArray, chances: FloatArray) -> FloatArray:
 
 
 def even_rest(shares: Shares) -> IntArray:
-    """Even split of the remaining tokens, the first patterns getting one more, shape (M - 2,)."""
+    """Even split of the remaining tokens among M - 2 patterns, larger numbers first."""
     each, more = divmod(shares.n_rest, shares.M - 2)
     return each + (np.arange(shares.M - 2) < more).astype(np.int64)
 
@@ -153,14 +147,14 @@ _LAWS: dict[str, Callable[[Shares], tuple[IntArray, FloatArray]]] = {
 }
 
 DATA = tuple(_LAWS)
-"""Names of the laws."""
+"""Names of the laws of count vectors."""
 
 
 def support_size(shares: Shares, data: str) -> int:
     """Number of (count vector, label) pairs of a law, computed without listing them.
 
-    Includes pairs of probability 0 of ``iid``. `data`: one of `DATA`. Raises KeyError for an
-    unknown name.
+    Pairs of probability 0 of the law ``iid`` are included. Raises KeyError unless `data` is in
+    `DATA`.
     """
     M, L = shares.M, shares.L
     ties = sum(comb(L - 2 * k + M - 3, M - 3) for k in range(L // 2 + 1))
@@ -173,9 +167,9 @@ def support_size(shares: Shares, data: str) -> int:
 
 
 def law(shares: Shares, data: str) -> Law:
-    """The law of the given name: all count vectors at y = 1, then their mirror images at y = -1.
+    """Law with the name `data`: all count vectors at y = 1, then their mirror images at y = -1.
 
-    `data`: one of `DATA`. Raises KeyError for an unknown name.
+    Raises KeyError unless `data` is in `DATA`.
     """
     counts, chance = _LAWS[data](shares)
     counts, chance = counts[chance > 0], chance[chance > 0]

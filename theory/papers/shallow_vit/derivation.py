@@ -30,19 +30,19 @@ IMAGES = {
     "n_rest": r"n_{\mathrm{rest}}", "n_other": r"n_\circ", "size": r"\#", "XY": "(XY)", "R": "R",
     "rho": r"\rho",
 }  # fmt: skip
-"""LaTeX of symbols missing in the notation table."""
+"""LaTeX of the symbols that the notation table does not contain."""
 
 
 FROZEN = {"none": (), "attention": (K, Q), "values": (V,)}
-"""Option of `frozen` -> matrices on patterns that are not trained."""
+"""Untrained matrices on patterns for each value of the option `frozen`."""
 
 
 def page(data: str = data_law.DATA[0], loss: str = "hinge", frozen: str = "none") -> Page:
     """Derivation of the training dynamics as a page.
 
-    `data`: law of the counts, one of `data_law.DATA`; `loss`: ``"hinge"`` or ``"linear"``;
-    `frozen`: untrained weights, ``"none"``, ``"attention"`` or ``"values"``. The recursion of inner
-    products is shown only for ``"none"``.
+    `data` is the law of the counts, one of `data_law.DATA`; `loss` is ``"hinge"`` or ``"linear"``;
+    `frozen` names the untrained weights: ``"none"``, ``"attention"`` or ``"values"``. The recursion
+    of inner products is shown only for ``"none"``.
     """
     cost = -y * F if loss == "linear" else sympy.Max(margin - y * F, 0)
     law, network = _law(data), _network(cost)
@@ -61,10 +61,7 @@ def page(data: str = data_law.DATA[0], loss: str = "hinge", frozen: str = "none"
 
 
 def count_law(data: str) -> tuple[tuple[sympy.Expr, sympy.Expr], ...]:
-    """Equations of the law of counts at y = 1; the last one is the probability of (c, y).
-
-    `data`: one of `data_law.DATA`.
-    """
+    """Equations of the law of counts at y = 1; the last equation is the probability of (c, y)."""
     half = sympy.Rational(1, 2)
     ways = sympy.Product(sympy.factorial(c[k]), (k, 3, M))
     if data == "iid":
@@ -95,7 +92,7 @@ LAWS = {
         "1/2, over all such `c`."
     ),
 }
-"""Law -> sentence on the distribution of non-discriminative tokens."""
+"""Sentence on the distribution of non-discriminative tokens for each law."""
 
 
 def _law(data: str) -> Section:
@@ -133,7 +130,7 @@ def _network(cost: sympy.Expr) -> Section:
 
 
 def _step(frozen: str) -> Section:
-    """Gradient descent on the matrices, with unevaluated derivatives."""
+    """Show gradient descent on the matrices, with unevaluated derivatives."""
     moving = {"none": "W_O, W_V, W_K, W_Q", "attention": "W_O, W_V", "values": "W_O, W_K, W_Q"}
     step = HandWritten("W - eta*dR/dW", r"W - \eta \frac{\partial R}{\partial W}")
     words = (f"``W`` is any of `{moving[frozen]}`, a prime the next step.",)
@@ -182,7 +179,7 @@ def _inner() -> Section:
 
 
 def _classes() -> Section:
-    """Recursion on classes of pairs: steps of B, G_K, G_Q and the product of two class matrices."""
+    """Show the recursion on classes of pairs: steps of B, G_K, G_Q, product of class matrices."""
     words = (
         "Let patterns be orthonormal, and neurons, start and law invariant under permutations of "
         "the patterns from 3 to `M` and under the exchange of 1 and 2 with `y` and `a` changing "
@@ -209,7 +206,7 @@ def _classes() -> Section:
 
 
 def _masses(data: str) -> Section:
-    """Attention to label-relevant tokens as a function of the 16 scalars."""
+    """Show the attention to label-relevant tokens as a function of the 16 scalars."""
     mark = "``" if data == "iid" else "`"
     words = (
         f"With {mark}n_star{mark} label-relevant and {mark}n_confusion{mark} confusion tokens, "

@@ -1,12 +1,11 @@
 """Proofs by computation of the exact statements.
 
-Statements typed in this file are compared with expressions derived in `model` and `recursion`.
-
-Gradients: the loss of one sample with three tokens, and a symbol for every entry of the weights, X
-and D, is differentiated by every weight through the exponentials. The result, written in the
-attention :math:`S_{il}`, is compared with the matrix expressions of `model.gradients`. Pattern
-space: the same with three patterns and free token counts. Gram form and collapse: `recursion` is
-compared with typed steps and with explicit matrices.
+Statements typed in this file are compared with expressions derived in `model` and `recursion`. For
+the gradients, the loss of one sample with three tokens has a symbol for every entry of the weights,
+X and D, and is differentiated by every weight. The result, written in the attention
+:math:`S_{il}`, is compared with `model.gradients`. The step on patterns is checked in the same way
+with three patterns and symbolic token counts. A test replaces the statement of a check, to see the
+check fail.
 """
 
 from __future__ import annotations
@@ -40,16 +39,16 @@ from theory.symmetry import classes
 d, m, m_a, m_b, eta = model.d, model.m, model.m_a, model.m_b, recursion.eta
 SYMMETRIC = recursion.SYMMETRIC
 Stated = Mapping[Any, Any]
-"""Matrix or scalar -> expression typed in the specification."""
+"""Mapping from each matrix or scalar to the expression typed in the specification."""
 
 TOKENS = {d: 2, m_a: 1, m_b: 1, m: 1, L: 3}
-"""Sizes of the sample written out entry by entry."""
+"""Sizes of the sample whose matrices are written out entry by entry."""
 PATTERNS = {M: 3, m: 2}
-"""Sizes of the patterns written out entry by entry."""
+"""Sizes of the case on patterns whose matrices are written out entry by entry."""
 
 
 def attention_of_tokens(counts: tuple[int, ...]) -> list[bool]:
-    """For each pattern and query, whether token attention summed over the pattern equals P."""
+    """Whether token attention summed over a pattern equals P, for each pattern and query."""
     size = len(counts)
     scores = model.free(B, {M: size})
     pattern = np.repeat(np.arange(size), counts).tolist()
@@ -65,9 +64,9 @@ def attention_of_tokens(counts: tuple[int, ...]) -> list[bool]:
 def pattern_attention(
     scores: sympy.Matrix, counts: Sequence[Any], exponential: Any = sympy.exp
 ) -> sympy.Matrix:
-    """P from explicit scores: counts times exponentials, divided by the column sum.
+    """Attention P from explicit scores B: counts times exponentials, over their column sums.
 
-    `scores`, shape (M, M): B; `exponential`: function used in place of exp.
+    The function `exponential` is used in place of exp.
     """
     weights = _weights(scores, counts, exponential)
     totals = [sympy.Add(*weights.col(j)) for j in range(weights.cols)]
@@ -87,14 +86,14 @@ class ExplicitCase:
     rest: Mapping[Any, Any]
 
     def agrees(self, matrix: Any, expected: sympy.Matrix) -> list[bool]:
-        """For each entry, whether the derivative by a matrix equals the expected expression."""
+        """Whether the derivative by a matrix equals the expected expression, for each entry."""
         pairs = zip(self.slopes[matrix], expected, strict=True)
         return [sympy.expand(claimed.xreplace(self.rest)) == slope for slope, claimed in pairs]
 
 
 @cache
 def tokens() -> ExplicitCase:
-    """Case of three tokens, differentiated by every weight through the exponentials."""
+    """Small case of three tokens, differentiated by every weight through the exponentials."""
     values = {s: model.free(s, TOKENS) for s in (*model.TRAINED, X, D)}
     scores = model.explicit(model.scores(), TOKENS, values)
     attention = model.free(S, TOKENS)
@@ -109,7 +108,7 @@ def tokens() -> ExplicitCase:
 
 @cache
 def patterns() -> ExplicitCase:
-    """Case of three patterns with symbolic token counts, differentiated by H and B."""
+    """Small case of three patterns with symbolic token counts, differentiated by H and B."""
     scores, hidden, slope = (model.free(s, PATTERNS) for s in (B, H, BACKWARD))
     counts = sympy.symbols(f"c_1:{PATTERNS[M] + 1}", positive=True)
     attended = pattern_attention(scores, counts, Exponential)
@@ -126,7 +125,7 @@ def patterns() -> ExplicitCase:
 
 
 def _slopes(loss: sympy.Expr, entries: sympy.Matrix, back: Any) -> tuple[sympy.Expr, ...]:
-    """Derivatives of a loss by every entry, as polynomials in the attention."""
+    """Derivatives of a loss by every entry of a matrix, as polynomials in the attention."""
     sums, parts, rest = back
     derivatives = (sympy.diff(loss, entry).xreplace(sums).xreplace(parts) for entry in entries)
     return tuple(sympy.expand(slope.xreplace(rest)) for slope in derivatives)
@@ -135,7 +134,7 @@ def _slopes(loss: sympy.Expr, entries: sympy.Matrix, back: Any) -> tuple[sympy.E
 def _back(
     weights: sympy.Matrix, attention: sympy.Matrix
 ) -> tuple[Mapping[Any, Any], Mapping[Any, Any], Mapping[Any, Any]]:
-    """Substitutions: column sums -> symbols, exponentials -> attention, last row -> 1 - sum."""
+    """Substitutions: column sums -> symbols, exponentials -> attention, last row -> 1 - others."""
     totals = sympy.symbols(f"tot_:{weights.cols}", positive=True)
     last = weights.rows - 1
     sums = {sympy.Add(*weights.col(j)): totals[j] for j in range(weights.cols)}
@@ -189,10 +188,7 @@ def stated_gram() -> Stated:
 
 
 def gradients(stated: Stated | None = None) -> Evidence:
-    """Check the gradients by all weights: for all sizes, and entry by entry for one sample.
-
-    `stated`: replaces `stated_gradients`, to see the check fail.
-    """
+    """Check the gradients by all weights: for all sizes, and entry by entry for one sample."""
     stated = stated_gradients() if stated is None else stated
     derived = model.gradients()
     same = _number_equal(derived, stated)
@@ -210,10 +206,7 @@ def gradients(stated: Stated | None = None) -> Evidence:
 
 
 def pattern_closure(stated: Stated | None = None) -> Evidence:
-    """Check attention, derivatives by H and B, and the step on patterns, for tokens without noise.
-
-    `stated`: replaces `stated_closure`, to see the check fail.
-    """
+    """Check attention, derivatives by H and B, and the step on patterns, without noise."""
     stated = stated_closure() if stated is None else stated
     sums = attention_of_tokens((2, 1, 1))
     derived, full = recursion.closure(), gradients()
@@ -232,10 +225,7 @@ def pattern_closure(stated: Stated | None = None) -> Evidence:
 
 
 def gram_form(stated: Stated | None = None) -> Evidence:
-    """Check the steps of the inner products against the expanded step on patterns.
-
-    `stated`: replaces `stated_gram`, to see the check fail.
-    """
+    """Check the steps of the inner products against the expanded step on patterns."""
     stated = stated_gram() if stated is None else stated
     derived = recursion.gram()
     findings, holds = [], True
@@ -252,9 +242,8 @@ def gram_form(stated: Stated | None = None) -> Evidence:
 def collapse(sizes: Sequence[int] = (4, 5), step: Stated | None = None) -> Evidence:
     """Check the steps of the 16 scalars against explicit matrices that are constant on the orbits.
 
-    Products of matrices that are constant on the orbits are constant on them too, so one entry per
-    orbit is compared. `sizes`: values of M written out; `step`: replaces the derived step, to see
-    the check fail.
+    The matrices are written out for the numbers M of patterns in `sizes`. Products of matrices that
+    are constant on the orbits are constant on them too, so one entry per orbit is compared.
     """
     step = recursion.collapse() if step is None else step
     findings, holds = [f"scalars: {len(scalars(5))} for every M > 3, {len(scalars(3))} for 3"], True
@@ -269,10 +258,7 @@ def collapse(sizes: Sequence[int] = (4, 5), step: Stated | None = None) -> Evide
 
 
 def margin_and_weights(first: Any = None, second: Any = None) -> Evidence:
-    """Check that two scalings of a give equal steps, activity and loss over margin.
-
-    `first`, `second`: other conventions, to see the check fail.
-    """
+    """Check that two scalings of a give equal steps, activity and loss over margin."""
     neurons, rate = NOTATION.symbols("m eta")
     root = sympy.sqrt(neurons)
     (a1, g1, e1) = first or (1 / neurons, sympy.Integer(1), root * rate)
@@ -296,7 +282,7 @@ def _equal(first: Any, second: Any) -> bool:
 
 
 def _number_equal(derived: Stated, stated: Stated) -> int:
-    """Number of typed matrix expressions equal to the derived ones."""
+    """Number of typed matrix expressions that equal the derived ones."""
     return sum(_equal(derived[matrix], value) for matrix, value in stated.items())
 
 
@@ -311,7 +297,7 @@ def _sizes(sizes: Mapping[Any, int]) -> str:
 
 
 def _linear_in_a(factor: sympy.Symbol) -> bool:
-    """Whether the output and D are proportional to the output weights."""
+    """Whether the output F and the matrix D are proportional to the output weights."""
     scaled = {A: factor * A}
     output = (model.output().subs(scaled) - factor * model.output()).doit()
     difference = model.backward().subs(scaled) - factor * model.backward()
@@ -322,7 +308,7 @@ def _linear_in_a(factor: sympy.Symbol) -> bool:
 
 
 def _explicit_collapse(size: int, step: Stated) -> list[bool]:
-    """For each orbit, whether one explicit step of B, G_K, G_Q equals the step of its scalar."""
+    """Whether one explicit step of B, G_K, G_Q equals the step of the scalar, for each orbit."""
     orbits = classes(pattern_group(size))
     values = {B: _constant("B", named(orbits)), T: _constant("t", named(orbits))}
     even = named(unordered(orbits))
@@ -340,7 +326,7 @@ def _explicit_collapse(size: int, step: Stated) -> list[bool]:
 
 
 def _constant(code: str, pairs_of: Mapping[str, NDArray[np.int64]]) -> sympy.Matrix:
-    """Matrix with one symbol per class of entries."""
+    """Explicit matrix with one symbol per class of entries."""
     size = max(int(pairs.max()) for pairs in pairs_of.values()) + 1
     result = sympy.zeros(size, size)
     for name, pairs in pairs_of.items():

@@ -55,7 +55,7 @@ Expr = Any
 
 
 def scores() -> Expr:
-    """Scores Z: keys in rows, queries in columns."""
+    """Scores Z of one sample: keys in rows, queries in columns."""
     return (W_K * X).T * (W_Q * X)
 
 
@@ -70,7 +70,7 @@ def output() -> Expr:
 
 
 def backward() -> Expr:
-    """D, the derivative of the loss by U at fixed gates and activity."""
+    """Matrix D, the derivative of the loss by U at fixed gates and activity."""
     return g * HadamardProduct(A, GATES)
 
 
@@ -80,10 +80,7 @@ def loss() -> Expr:
 
 
 def column_softmax(columns: sympy.Matrix, exponential: Any = sympy.exp) -> sympy.Matrix:
-    """Softmax of every column of an explicit matrix.
-
-    `exponential`: function used in place of exp.
-    """
+    """Softmax of every column of an explicit matrix, with `exponential` in place of exp."""
     shares = [softmax(columns.col(j), exponential) for j in range(columns.cols)]
     return sympy.Matrix(shares).T
 
@@ -91,7 +88,7 @@ def column_softmax(columns: sympy.Matrix, exponential: Any = sympy.exp) -> sympy
 def through_softmax(weights: Expr, slope: Expr) -> Expr:
     """Derivative of a loss by the argument of a column softmax, from its derivative by the softmax.
 
-    `weights`, `slope`: value of the softmax, and derivative of the loss by it.
+    `weights` is the value of the softmax, and `slope` the derivative of the loss by this value.
     """
     size = weights.shape[0]
     return HadamardProduct(weights, slope - OneMatrix(size, size) * HadamardProduct(weights, slope))
@@ -104,13 +101,13 @@ def slope(expression: Expr, matrix: Expr) -> Expr:
 
 @cache
 def by_scores() -> Expr:
-    """DZ, the derivative of the loss by Z."""
+    """Matrix DZ, the derivative of the loss by the scores Z."""
     return through_softmax(S, slope(loss(), S))
 
 
 @cache
 def gradients() -> Mapping[Expr, Expr]:
-    """Trained matrix -> derivative of the loss of one sample, in S, D and DZ (`by_scores`)."""
+    """Derivative of the loss of one sample by each trained matrix, in S, D and DZ (`by_scores`)."""
     through = Trace(DZ.T * scores())
     result = {matrix: slope(loss(), matrix) for matrix in (W_O, W_V)}
     return result | {matrix: slope(through, matrix) for matrix in (W_K, W_Q)}
@@ -121,17 +118,15 @@ def explicit(
 ) -> sympy.Matrix:
     """Matrix expression evaluated at explicit sizes and entries.
 
-    `sizes`: symbol of a size -> number; `values`: matrix symbol -> explicit matrix of that size.
+    `sizes` gives the number for each symbol of a size, and `values` the explicit matrix for each
+    matrix symbol.
     """
     entries = {symbol.subs(sizes): value.as_immutable() for symbol, value in values.items()}
     return sympy.Matrix(expression.subs(sizes).doit().xreplace(entries).doit())
 
 
 def free(symbol: Expr, sizes: Mapping[Any, int]) -> sympy.Matrix:
-    """Explicit matrix with a separate symbol for every entry.
-
-    `sizes`: symbol of a size -> number.
-    """
+    """Explicit matrix with a separate symbol for every entry."""
     rows, columns = (int(sympy.sympify(size).subs(sizes)) for size in symbol.shape)
     name = symbol.name
     return sympy.Matrix(rows, columns, lambda i, j: sympy.Symbol(f"{name}_{i}{j}", real=True))
@@ -143,7 +138,7 @@ Rules = Mapping[tuple[Matrix, Matrix], Matrix]
 
 
 def terms(expression: Matrix) -> dict[Word, sympy.Expr]:
-    """Expand a sum of matrix products into a mapping word -> coefficient."""
+    """Expand a sum of matrix products into a mapping from each word to its coefficient."""
     result: dict[Word, sympy.Expr] = {}
     for part in MatAdd.make_args(expression.doit().expand().doit()):
         coefficient, factors = part.as_coeff_mmul()
@@ -153,15 +148,15 @@ def terms(expression: Matrix) -> dict[Word, sympy.Expr]:
 
 
 def summed(result: Mapping[Word, sympy.Expr]) -> Matrix:
-    """Matrix expression of a mapping word -> coefficient."""
+    """Matrix expression of a mapping from words to coefficients."""
     return MatAdd(*[MatMul(value, *word) for word, value in result.items()]).doit()
 
 
 def contract(expression: Matrix, rules: Rules, symmetric: tuple[Matrix, ...] = ()) -> Matrix:
     """Expand an expression and replace adjacent pairs of factors by named matrices, repeatedly.
 
-    `rules`: pair -> its name; the transposed pair has the transposed name; `symmetric`: their
-    transposes are themselves.
+    `rules` gives the name of each pair; the transposed pair gets the transposed name. The matrices
+    in `symmetric` equal their transposes.
     """
     names = dict(rules) | {(b.T, a.T): name.T for (a, b), name in rules.items()}
     plain = {matrix.T: matrix for matrix in symmetric}
@@ -177,7 +172,8 @@ def evaluate(
 ) -> list[tuple[sympy.Expr, Any]]:
     """Coefficient and value of each word of an expression, in another algebra.
 
-    `values`: factor or transposed factor -> value; `product`: product of two values.
+    `values` gives the value of each factor or transposed factor, and `product` multiplies two
+    values.
     """
     return [
         (coefficient, reduce(product, (values[factor] for factor in word)))

@@ -24,13 +24,13 @@ from theory.events import Crossing, EventRule
 from theory.notation import INTEGER, NATURAL, POSITIVE, REAL, Notation, Row, word
 
 PAIRS = ("11", "12", "1k", "k1", "kk", "kl")
-"""Names of the classes of ordered pairs of patterns (`symmetry`), key first."""
+"""Names of the classes of ordered pairs of patterns (`symmetry`), with the key first."""
 EVEN_PAIRS = ("11", "12", "1k", "kk", "kl")
 """Names of the classes of unordered pairs of patterns."""
 
 
 def _pair_rows(code: str, latex: str, what: str, pairs: tuple[str, ...]) -> Iterator[Row]:
-    """Notation rows of a matrix that is constant on classes of pairs, named ``<code>_<pair>``."""
+    """Notation of the entries ``<code>_<pair>`` of a matrix constant on classes of pairs."""
     for pair in pairs:
         yield f"{code}_{pair}", f"{code}{pair}", rf"{latex}_{{{pair}}}", f"{what}, pair {pair}"
 
@@ -123,16 +123,17 @@ ROWS: tuple[Row, ...] = (
     ("symmetry", "asym", r"\Delta B", "largest difference of B inside a class"),
     ("odds", "odds", r"\Delta_{\mathrm{odds}}", "largest error of the odds identity"),
 )
-"""Rows (code name, letter of the paper, LaTeX, meaning, sympy assumptions, shape)."""
+"""Each row: code name, letter of the paper, LaTeX, meaning, sympy assumptions, shape."""
 
 NOTATION = Notation("Li, Wang, Liu, Chen (2023)", ROWS)
 
 
 ORDER_PARAMETERS = ("risk", "active", "error", "relevant")
-"""Symbols of the event rules; every problem of this system reports them at every step."""
+"""Symbols in the rules of events; every problem of this system reports them at every step."""
 
 RATES = ("risk",)
-"""Quantity whose alternating sign marks an oscillating run; the risk never changes its sign."""
+"""A run oscillates if one of these quantities alternates in sign; the risk never changes its
+sign."""
 
 SHARES = (50, 75, 90)
 """Thresholds of the attention to label-relevant tokens, in percent."""

@@ -35,7 +35,7 @@ from theory.papers.shallow_vit.notation import EVEN_PAIRS, NOTATION, PAIRS
 M, L, eta, margin, y = NOTATION.symbols("M L eta margin y")
 n_star, n_confusion = NOTATION.symbols("n_star n_confusion")
 n_other = sympy.Symbol("n_other", nonnegative=True)
-"""Tokens of each non-discriminative pattern, if these counts are equal."""
+"""Number of tokens of each non-discriminative pattern, if these numbers are equal."""
 
 MU = MatrixSymbol("mu", d, M)
 GAMMA = MatrixSymbol("Gamma", M, M)
@@ -64,10 +64,10 @@ INNER = {
     (Q.T, Q): G_Q,
     (W_O, W_O.T): J,
 }
-"""Product of two state matrices -> name of the product."""
+"""Name of the product of two state matrices."""
 
 Steps = Mapping[Any, Any]
-"""Matrix or scalar -> value after one step, as a function of the values before the step."""
+"""Value of each matrix or scalar after one step, as a function of the values before the step."""
 
 
 i, j, k = sympy.symbols("i j k", integer=True, positive=True)
@@ -80,7 +80,7 @@ gate, weighted = functions("gate mean")
 def pattern_slopes() -> Mapping[Any, Any]:
     """E, rho, T of one sample: derivatives of the loss by H, P and B at fixed gates and activity.
 
-    Counts only shift the arguments of the softmax, so they do not change its derivative.
+    The counts only shift the arguments of the softmax, so its derivative does not contain them.
     """
     loss = Trace(D.T * H * P)
     by_attention = model.slope(loss, P)
@@ -118,14 +118,11 @@ def _moved(factor: Any, step: Steps) -> Any:
 POINTS = ("1", "2", "k", "l", "o")
 """Representative patterns: 1 and 2 discriminative, k and l two others, o the remaining M - 4."""
 ClassMatrix = Mapping[str, sympy.Expr]
-"""Class of ordered pairs -> common entry of a matrix."""
+"""Mapping from each class of ordered pairs to the common entry of a matrix."""
 
 
 def class_of(i: str, j: str) -> str:
-    """Class of a pair of `POINTS`.
-
-    `i`, `j`: key and query.
-    """
+    """Class of a pair of key `i` and query `j`, both in `POINTS`."""
     if i in "12" and j in "12":
         return "11" if i == j else "12"
     if i in "12" or j in "12":
@@ -146,9 +143,9 @@ def class_product(left: ClassMatrix, right: ClassMatrix) -> ClassMatrix:
 
 
 def class_matrix(code: str, even: bool) -> ClassMatrix:
-    """Matrix with one symbol per class of pairs.
+    """Matrix ``B``, ``t``, ``G_K`` or ``G_Q`` with one symbol per class of pairs.
 
-    `code`: ``B``, ``t``, ``G_K`` or ``G_Q``; `even`: whether the matrix is symmetric.
+    The matrix is symmetric if `even`.
     """
     return {
         pair: NOTATION.symbol(f"{code}_{'1k' if even and pair == 'k1' else pair}") for pair in PAIRS
@@ -164,7 +161,7 @@ def transposed(matrix: ClassMatrix) -> ClassMatrix:
 def collapse() -> Steps:
     """One step of the 16 attention scalars, for orthonormal patterns and every M.
 
-    Derived from `gram`; t denotes the orbit means of T (`symmetry.orbit_means`).
+    The step is derived from `gram`; t denotes the orbit means of T (`symmetry.orbit_means`).
     """
     symbols = {
         B: class_matrix("B", even=False),
@@ -190,7 +187,7 @@ def _by_powers(total: sympy.Expr) -> sympy.Expr:
 
 
 def by_products(total: sympy.Expr, number: sympy.Symbol) -> sympy.Expr:
-    """Polynomial whose coefficients, polynomials in `number`, are factored."""
+    """Collect a polynomial by products; the coefficients, polynomials in `number`, are factored."""
     products = sympy.Poly(total, *sorted(total.free_symbols - {number}, key=str))
     terms = [
         sympy.factor(coefficient)
@@ -201,7 +198,7 @@ def by_products(total: sympy.Expr, number: sympy.Symbol) -> sympy.Expr:
 
 
 def class_sizes() -> Mapping[sympy.Symbol, sympy.Expr]:
-    """Scalar -> number of entries of B, G_K or G_Q that share this scalar."""
+    """Number of entries of B, G_K or G_Q that share each scalar."""
     others = M - 2
     sizes = {"11": 2, "12": 2, "1k": 2 * others, "k1": 2 * others, "kk": others}
     sizes["kl"] = others * (others - 1)

@@ -17,14 +17,14 @@ from math import lgamma
 import numpy as np
 
 TERMS = 400
-"""Number of summed terms of the series; at x = `LARGEST` the terms decrease from p near e x^2 on.
-"""
+"""Number of summed terms of the series; at x = `LARGEST` its terms decrease from p near e x^2
+on."""
 LARGEST = 6.0
-"""Largest x in the supremum; the quotient decreases towards e/2 for larger x."""
+"""Largest x at which the supremum is searched; for larger x the quotient decreases towards e/2."""
 
 
 def exponent_of_series(x: float) -> float:
-    """ln(1 + sum over p >= 2 of x^p p^(p/2) / p!) / x^2, for x > 0."""
+    """Quotient ln(1 + sum over p >= 2 of x^p p^(p/2) / p!) / x^2, for x > 0."""
     powers = np.arange(2, TERMS)
     logs = powers * np.log(x) + powers / 2 * np.log(powers)
     logs -= [lgamma(p + 1) for p in powers]
@@ -44,9 +44,9 @@ def hoeffding_constant() -> float:
 
 
 def norm_of_rare_signs(chance: float) -> float:
-    """Sub-Gaussian norm of X = +-1 with total probability `chance`, else 0.
+    """Sub-Gaussian norm of X = +-1 with total probability `chance` in (0, 1], else X = 0.
 
-    The norm is the supremum over p of p^(-1/2) chance^(1/p). `chance`: in (0, 1].
+    The norm is the supremum over p of p^(-1/2) chance^(1/p).
     """
     best = max(1.0, -2 * np.log(chance))
     return float(best**-0.5 * chance ** (1 / best))

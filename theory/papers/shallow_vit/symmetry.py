@@ -32,14 +32,14 @@ from theory.papers.shallow_vit.notation import EVEN_PAIRS, PAIRS
 from theory.symmetry import Classes, PermutationGroup, classes
 
 TOLERANCE = 1e-12
-"""Largest deviation from a condition attributed to rounding, relative to the largest entry."""
+"""Largest deviation from a condition attributed to rounding, relative to the largest number
+compared."""
 
 
 def pattern_group(M: int, exchange: bool = True) -> PermutationGroup:
     """Group of pattern permutations: all of the M - 2 other patterns, and the exchange of 1 and 2.
 
-    `M`: number of patterns, at least 3; `exchange`: whether to include the exchange of 1 and 2;
-    without it, the group fixes a single sample.
+    Without `exchange`, the group fixes a single sample. M is at least 3.
     """
     generators = []
     if exchange:
@@ -54,17 +54,14 @@ def pattern_group(M: int, exchange: bool = True) -> PermutationGroup:
 def unordered(orbits: Classes) -> Classes:
     """Merge the classes of (i, j) and (j, i), for symmetric matrices.
 
-    `orbits`: orbits of a group, so the transpose of an orbit is an orbit.
+    The classes must be orbits of a group, so that the transpose of an orbit is an orbit.
     """
     merged = np.minimum(orbits.labels, orbits.labels.T)
     return Classes(np.unique(merged, return_inverse=True)[1].reshape(merged.shape))
 
 
 def pair_name(pair: tuple[int, int]) -> str:
-    """Name of the class of a pair counted from 0: "1k" for (0, 2), "kl" for (2, 3).
-
-    `pair`: first pair of the class.
-    """
+    """Name of the class with a first pair, counted from 0: "1k" for (0, 2), "kl" for (2, 3)."""
     i, j = pair
     if max(i, j) < 2:
         return f"{i + 1}{j + 1}"
@@ -73,7 +70,7 @@ def pair_name(pair: tuple[int, int]) -> str:
 
 
 def named(orbits: Classes) -> dict[str, IntArray]:
-    """Class name -> pairs (i, j), counted from 0, shape (size, 2)."""
+    """Pairs (i, j) of each named class, counted from 0, shape (size, 2)."""
     return {
         pair_name(first): np.argwhere(orbits.labels == index)
         for index, first in enumerate(orbits.representatives)
@@ -102,10 +99,7 @@ def scalars(M: int) -> tuple[str, ...]:
 
 
 def class_means(matrix: FloatArray, orbits: Classes) -> FloatArray:
-    """Mean of the entries of each class.
-
-    `matrix`, shape (..., M, M). Returns float array, shape (..., classes).
-    """
+    """Mean of the entries of a matrix, shape (..., M, M), over each class; shape (..., classes)."""
     leading = matrix.shape[:-2]
     places = np.arange(prod(leading))[:, None] * orbits.count + orbits.labels.ravel()
     sums = np.bincount(places.ravel(), matrix.ravel(), prod(leading) * orbits.count)
@@ -113,20 +107,17 @@ def class_means(matrix: FloatArray, orbits: Classes) -> FloatArray:
 
 
 def asymmetry(matrix: FloatArray, orbits: Classes) -> FloatArray:
-    """Largest difference between two entries of the same class.
-
-    `matrix`, shape (..., M, M). Returns float array, shape (...,).
-    """
+    """Largest difference between two entries of the same class, shape (...,)."""
     spreads = [np.ptp(matrix[..., orbits.labels == k], axis=-1) for k in range(orbits.count)]
     return np.asarray(np.max(spreads, axis=0))
 
 
 def orbit_means(M: int) -> Mapping[str, sympy.Expr]:
-    """Class of the whole group -> orbit mean of T, in the entries of T of the positive sample.
+    """Orbit mean of T for each class of the whole group, in entries of T of the positive sample.
 
     Permutations of the M - 2 other patterns fix the positive sample, so its T has one entry
     ``T_<pair>`` on each of their classes. The negative sample is the mirror image of the positive
-    one, so the mean over both equals the mean over the classes of the whole group.
+    one, so the mean over both samples equals the mean over the classes of the whole group.
     """
     fine, whole = (classes(pattern_group(M, exchange)) for exchange in (False, True))
     means: dict[str, sympy.Expr] = {}
@@ -144,8 +135,8 @@ def orbit_means(M: int) -> Mapping[str, sympy.Expr]:
 class Weights:
     """Weights at which the conditions are measured.
 
-    `W_O`, shape (m, d); `V`, `K`, `Q`, shape (d, M); `a`, shape (m,), or (m, L) for one output
-    weight per position.
+    `W_O` has shape (m, d), and `V`, `K`, `Q` have shape (d, M). `a` has shape (m,), or (m, L) for
+    one output weight per position.
     """
 
     W_O: FloatArray
@@ -159,8 +150,8 @@ class Weights:
 class Condition:
     """One condition of the collapse to 16 scalars.
 
-    `name`: the condition; `deviation`: its largest violation, relative to the largest number
-    compared; `where`: place of the largest violation.
+    The largest violation of the condition is `deviation`, relative to the largest number compared,
+    at the place `where`.
     """
 
     name: str
@@ -199,7 +190,7 @@ def broken(measured: tuple[Condition, ...]) -> str | None:
 
 
 def _samples(law: Law) -> Condition:
-    """Condition that the group maps the weighted samples onto themselves."""
+    """Condition that the group of patterns maps the weighted samples onto themselves."""
     name = "equal weights of samples that the symmetry exchanges (equal non-discriminative counts)"
     weight: dict[tuple[int, ...], float] = {}
     rows = np.column_stack([law.labels, law.counts]).tolist()
