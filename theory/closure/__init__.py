@@ -4,7 +4,7 @@ A traced risk is a table of distinct values (`theory.program`). A closure takes 
 evaluations of its gradient in a finite field: `refinement` finds classes of equal entries, `linear`
 the smallest linear space, `conservation` constants of motion. A model that cannot be traced is
 checked in floats at some states (`checked`), with a lower grade. `orbits` computes the classes of a
-symmetry stated by the model. A closure without any reduction is a valid result.
+symmetry stated by the model.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Closure:
     space : LinearSpace
         Linear space in which the values of the classes stay.
     sample_groups : SampleClasses or None
-        Classes of samples with equal losses on the classes; None without a finite law.
+        Classes of samples with equal losses on the classes of entries; None without a finite law.
     laws : tuple of ConservationLaw
         Quantities conserved by training.
     names : tuple of str
@@ -48,7 +48,7 @@ class Closure:
     remarks : tuple of str
         Messages for the user.
     shapes : mapping
-        Trained array -> its shape, in the order of the entries.
+        Shape of each trained array, in the order of the entries.
     """
 
     classes: EntryClasses
@@ -64,7 +64,7 @@ class Closure:
 
     @property
     def entries(self) -> int:
-        """Number of trained entries; for a declaration, the sum of the declared sizes."""
+        """Number of trained entries; for a declared reduction, the sum of the declared sizes."""
         return int(sum(self.classes.declared) or self.classes.labels.size)
 
     @property
@@ -89,7 +89,7 @@ class Closure:
 
     @property
     def conserved(self) -> tuple[str, ...]:
-        """Conserved quantities as text, in the names of the scalars."""
+        """Conserved quantities as text, written with the names of the scalars."""
         return tuple(law.text(self.names) for law in self.laws)
 
     @property
@@ -103,10 +103,10 @@ class Closure:
         return 0 if self.sample_groups is None else self.sample_groups.count
 
     def labels(self) -> dict[str, Any]:
-        """Array -> nested lists with the scalar number of each entry, negative for a minus sign.
+        """Scalar number of each entry of each array as nested lists, negative for a minus sign.
 
-        Scalars are numbered from 1; 0 is an entry that never moves. Empty above `MOST_LABELLED`
-        entries, and for a declaration, whose entries are unknown.
+        Scalars are numbered from 1; an entry that never moves has the number 0. The result is empty
+        above `MOST_LABELLED` entries, and for a declared reduction, whose entries are unknown.
         """
         if self.classes.declared or self.entries > MOST_LABELLED:
             return {}
@@ -119,7 +119,7 @@ class Closure:
         return nested
 
     def document(self) -> dict[str, Any]:
-        """Closure as plain values."""
+        """Closure as plain values, for JSON."""
         return {
             "entries": self.entries,
             "scalars": self.scalars,
@@ -167,19 +167,18 @@ PROVED, STATED, CHECKED = "proved", "stated", "checked at {} states"
 DECLARED = "declared"
 
 MOST_LABELLED = 20_000
-"""Most entries of a closure whose classes are listed entry by entry."""
+"""Largest number of entries of a closure whose classes are listed entry by entry."""
 ROUNDING = 1e-12
-"""Largest residual that counts as rounding, relative to the gradient."""
+"""Largest residual attributed to rounding, relative to the largest gradient component."""
 MOST_SHOWN = 12
-"""Most sizes and most laws printed in a summary."""
+"""Most sizes, and most laws, printed in a summary."""
 
 
 def closure_lines(document: Mapping[str, Any], laws: bool = True) -> list[str]:
-    """Lines for a reader on a closure, from its plain values.
+    """Lines on scalars, samples, conserved quantities, proof and remarks, from `Closure.document`.
 
-    `document`: result of `Closure.document`; `laws`: whether to list conserved quantities, which
-    rounding breaks in a run that diverges. Returns lines on scalars, samples, conserved quantities,
-    proof and remarks.
+    With `laws` False, conserved quantities are left out, since rounding breaks them in a run that
+    diverges.
     """
     scalars, entries, sizes = document["scalars"], document["entries"], document["sizes"]
     listed = ", ".join(map(str, sizes[:MOST_SHOWN])) + (", ..." if scalars > MOST_SHOWN else "")

@@ -1,7 +1,4 @@
-"""Classes of entries from gradients at some states, for a model that cannot be traced.
-
-The classes are checked at these states, not proved.
-"""
+"""Classes of entries with equal gradients at some states, for a model that cannot be traced."""
 
 from __future__ import annotations
 
@@ -18,9 +15,9 @@ from theory.law import FloatArray
 STATES = 60
 """Number of states at which gradients are compared."""
 SCALES = (0.1, 0.3, 1.0, 3.0, 10.0)
-"""Scales of random displacements of the classes from the start, in turn."""
+"""Scales of random displacements of the classes from the start, used in turn."""
 SAME = 1e-10
-"""Largest difference of equal gradients, relative to the largest gradient of the class."""
+"""Largest difference of gradients that count as equal, relative to the largest one of the class."""
 
 
 def refine(
@@ -30,11 +27,10 @@ def refine(
     generator: np.random.Generator,
     opposite: bool = True,
 ) -> EntryClasses:
-    """Coarsest classes of entries with equal gradients at some states.
+    """Coarsest classes of entries with equal gradients at some random states.
 
-    `gradient`: from a state to its gradient, both shape (n,); `start`, shape (n,); `arrays`, shape
-    (n,): number of the array of each entry; `generator`: draws the states; `opposite`: whether
-    opposite entries share a class.
+    `gradient` maps a state to its gradient, both of shape (n,). `arrays`, shape (n,), holds the
+    number of the array of each entry. With `opposite`, entries of opposite sign share a class.
     """
     labels = cells(start, arrays, opposite)
     signs = np.sign(start) if opposite else np.ones(start.size)
@@ -55,10 +51,7 @@ def refine(
 
 
 def largest(slope: FloatArray, labels: IntArray) -> FloatArray:
-    """Largest absolute gradient in the class of each entry, shape (n,).
-
-    `slope`, shape (n,); `labels`, shape (n,).
-    """
+    """Largest absolute gradient in the class of each entry, shape (n,)."""
     found = np.zeros(int(labels.max()) + 1)
     np.maximum.at(found, labels, np.abs(slope))
     return found[labels]
@@ -67,7 +60,7 @@ def largest(slope: FloatArray, labels: IntArray) -> FloatArray:
 def _split(
     labels: IntArray, active: NDArray[np.bool_], values: FloatArray, least: FloatArray
 ) -> IntArray:
-    """Refined labels, which separate values with a gap of more than `least` between them."""
+    """Labels refined so that values separated by a gap above `least` get separate labels."""
     order = np.lexsort((values, active, labels))
     before, after = order[:-1], order[1:]
     apart = (labels[before] != labels[after]) | (active[before] != active[after])

@@ -8,8 +8,8 @@ space: the null space of the products :math:`z_i g_j + z_j g_i` at random points
 without forms that are constant in the space. Gradient descent breaks a quadratic law at order
 :math:`\eta`.
 
-Both are exact modulo three primes. Coefficients are converted to fractions. If one is not a small
-fraction, all coefficients of the law are computed in floats.
+Both kinds of laws are exact modulo three primes. Coefficients are converted to fractions. If one
+coefficient is not a small fraction, all coefficients of the law are computed in floats.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from theory.program import field
 from theory.program.field import Triples
 
 MOST_PRODUCTS = 640
-"""Most products of scalars in a search for quadratic laws."""
+"""Most products of two scalars in a search for quadratic laws."""
 SPARE = 8
-"""Number of random points beyond the number of unknowns."""
+"""Number of random points in excess of the number of unknowns."""
 DENOMINATOR, FRACTION = 64, 1e-9
-"""Float to fraction: largest denominator; largest relative difference."""
+"""Conversion of a float to a fraction: largest denominator; largest relative difference of both."""
 
 
 @dataclass(frozen=True)
 class ConservationLaw:
     """Linear or quadratic combination of scalars that training conserves.
 
-    `terms`: scalars of each term: one in a linear law, two in a quadratic law; `coefficients`:
-    factor of each term; `fractions`: the factors as fractions, empty for decimal factors; `value`:
-    value of the law at the start.
+    Each tuple in `terms` holds the scalars of a term: one in a linear law, two in a quadratic law.
+    `coefficients` holds the factor of each term; `fractions` holds the same factors as fractions
+    and is empty for decimal factors. `value` is the value of the law at the start.
     """
 
     terms: tuple[tuple[int, ...], ...]
@@ -59,7 +59,7 @@ class ConservationLaw:
 
     @property
     def exact(self) -> bool:
-        """Whether the coefficients are fractions."""
+        """Whether all coefficients of the law are fractions."""
         return bool(self.fractions)
 
     def at(self, scalars: FloatArray) -> FloatArray:
@@ -89,8 +89,7 @@ class ConservationLaw:
 def linear_laws(span: Span, basis: FloatArray, at_start: FloatArray) -> list[ConservationLaw]:
     """Linear laws: combinations of scalars that are constant in a space.
 
-    `span`: the space in the field; `basis`, shape (count, free): the space in floats; `at_start`,
-    shape (count,).
+    The space is given in the field by `span`, and in floats by the columns of `basis`.
     """
     terms = [(k,) for k in range(basis.shape[0])]
     null = modular.null_space(span.rows)
@@ -98,15 +97,12 @@ def linear_laws(span: Span, basis: FloatArray, at_start: FloatArray) -> list[Con
 
 
 def linear_laws_in_floats(basis: FloatArray, at_start: FloatArray) -> list[ConservationLaw]:
-    """Linear laws of a space known in floats alone.
-
-    `basis`, shape (count, free); `at_start`, shape (count,).
-    """
+    """Linear laws of a space known in floats alone, by the columns of `basis`."""
     sizes = np.linalg.norm(basis, axis=1)
     scale = np.where(sizes > 0, sizes, 1.0)
     null = np.linalg.svd((basis / scale[:, None]).T, full_matrices=True)[2][basis.shape[1] :]
     rows = null / scale
-    for k in range(len(rows)):  # reduced echelon form by complete pivoting
+    for k in range(len(rows)):  # Compute the reduced echelon form by complete pivoting.
         column = int(np.abs(rows[k:] * scale).max(axis=0).argmax())
         pivot = k + int(np.abs(rows[k:, column]).argmax())
         rows[[k, pivot]] = rows[[pivot, k]]
@@ -126,9 +122,9 @@ def linear_laws_in_floats(basis: FloatArray, at_start: FloatArray) -> list[Conse
 
 @dataclass(frozen=True)
 class Products:
-    """Products of two scalars; quadratic forms are rows of coefficients of products.
+    """Products of two scalars each; quadratic forms are rows of coefficients of products.
 
-    `first`, `second`, shape (products,): the two scalars of each product.
+    `first` and `second`, shape (products,), hold the two scalars of each product.
     """
 
     first: IntArray
@@ -136,7 +132,7 @@ class Products:
 
     @classmethod
     def of(cls, arrays: IntArray) -> Products:
-        """All products of scalars; above `MOST_PRODUCTS`, those within an array, or none."""
+        """All products of two scalars; above `MOST_PRODUCTS`, products within an array, or none."""
         pairs = np.array(list(combinations_with_replacement(range(arrays.size), 2))).reshape(-1, 2)
         if len(pairs) > MOST_PRODUCTS:
             pairs = pairs[arrays[pairs[:, 0]] == arrays[pairs[:, 1]]]
@@ -146,7 +142,7 @@ class Products:
 
     @property
     def terms(self) -> list[tuple[int, ...]]:
-        """The two scalars of each product."""
+        """Pair of scalars of each product."""
         return list(zip(self.first.tolist(), self.second.tolist(), strict=True))
 
     def values(self, points: Triples) -> Triples:
@@ -172,10 +168,10 @@ def quadratic_forms(
     start: Triples,
     generator: np.random.Generator,
 ) -> Triples:
-    """Quadratic forms conserved by the flow, without forms constant in the space.
+    """Quadratic forms conserved by the flow, without forms that are constant in the space.
 
-    `gradient`: gradient by the scalars; `start`, shape (count, 3). Returns Triples, shape (forms,
-    products, 3), in reduced echelon form.
+    The forms, shape (forms, products, 3), are in reduced echelon form. `gradient` is the gradient
+    by the scalars.
     """
     width = products.first.size
     points = span.points(start, width + SPARE, generator)
@@ -193,10 +189,9 @@ def quadratic_forms(
 def quadratic_laws(
     products: Products, forms: Triples, rows: FloatArray, at_start: FloatArray
 ) -> list[ConservationLaw]:
-    """Conservation laws from quadratic forms in the field.
+    """Conservation laws from quadratic forms in the field, shape (forms, products, 3).
 
-    `forms`, shape (forms, products, 3); `rows`, shape (points, products): rates of the products in
-    floats; `at_start`, shape (count,).
+    The array `rows`, shape (points, products), holds rates of the products in floats.
     """
     rows = rows[np.isfinite(rows).all(axis=1)]
     known = [form for form in forms if len(rows) or modular.fractions(form)]
@@ -206,7 +201,7 @@ def quadratic_laws(
 def _law(
     terms: Sequence[tuple[int, ...]], vector: Triples, rows: FloatArray, at_start: FloatArray
 ) -> ConservationLaw:
-    """Law from its coefficients in the field, or in floats from the null space of rows."""
+    """Law with coefficients from the field, or from the null space of `rows` in floats."""
     used = np.flatnonzero(vector.any(axis=1))
     numbers: Sequence[Fraction] | FloatArray = modular.fractions(vector[used])
     if not numbers:
@@ -220,7 +215,7 @@ def _law(
 def _stated(
     terms: Sequence[tuple[int, ...]], numbers: Sequence[Fraction] | FloatArray, at_start: FloatArray
 ) -> ConservationLaw:
-    """Law scaled to a positive first coefficient: to integers, or to a smallest float of 1."""
+    """Law scaled to a positive first coefficient, and to integers or to a smallest float of 1."""
     if isinstance(numbers[0], Fraction):
         whole = lcm(*(number.denominator for number in numbers))
         unit = Fraction(gcd(*(int(number * whole) for number in numbers)), whole)
@@ -235,8 +230,8 @@ def _stated(
 def pair_laws(labels: IntArray, signs: FloatArray, at_start: FloatArray) -> list[ConservationLaw]:
     """Conserved difference of each scalar of a class to the first, or sum for opposite signs.
 
-    `labels`, shape (count,): classes of scalars with equal changes up to a sign; `signs`, shape
-    (count,): the sign of the change; `at_start`, shape (count,).
+    `labels`, shape (count,), holds the class of each scalar; scalars of a class have equal changes
+    up to the sign in `signs`, shape (count,).
     """
     laws: list[ConservationLaw] = []
     first: dict[int, int] = {}

@@ -24,9 +24,9 @@ from theory.program.symbolic import SIMPLIFIED, Parts, size
 SAME = 1e-9
 """Largest relative difference of two ratios that count as equal."""
 SCALES, TRIALS = (1.0, 0.3, 0.1), 4
-"""Scales of random displacements from the start; trials of each scale for each state."""
+"""Scales of random displacements from the start; number of trials of each scale for each state."""
 PLACES = tuple(map(sympy.Rational, ("1", "2", "1/3", "5/7")))
-"""Trial values of both scalars; the first at which a ratio is finite and nonzero is used."""
+"""Trial values of both scalars; the first value at which a ratio is finite and nonzero is used."""
 U, V = sympy.symbols("_u _v", positive=True)
 """Symbols of the absolute values of the two scalars."""
 
@@ -37,13 +37,11 @@ Pair = tuple[int, int]
 def separating_pairs(
     rates: Rates, start: FloatArray, known: Iterable[Collection[int]], draw: np.random.Generator
 ) -> list[Pair]:
-    """Pairs of scalars whose ratio of rates is a product of a function of each.
+    """Pairs of scalars whose ratio of rates is a function of one times a function of the other.
 
-    Pairs joined by a known law are left out, as are pairs of scalars that each depend on themselves
-    alone, since their law only compares two clocks.
-
-    `rates`: state -> rates, both of shape (n,); `start`, shape (n,); `known`: scalars of each known
-    law.
+    Pairs joined by a law in `known` are left out, and so are pairs of scalars whose rates depend on
+    themselves alone, since their law only compares two clocks. `rates` maps a state to the rates,
+    both of shape (n,).
     """
     count, joined = start.size, [set(law) for law in known]
     one, other = states_near(rates, start, 2, draw)
@@ -66,10 +64,7 @@ def separating_pairs(
 def states_near(
     rates: Rates, start: FloatArray, count: int, draw: np.random.Generator
 ) -> FloatArray:
-    """Random states with finite rates, shape (count, n); padded with the start.
-
-    `start`, shape (n,).
-    """
+    """Random states with finite rates, shape (count, n); the start replaces states not found."""
     found: list[FloatArray] = []
     for scale in SCALES * (TRIALS * count):
         if len(found) == count:
@@ -81,14 +76,14 @@ def states_near(
 
 
 def _with(one: FloatArray, other: FloatArray, places: Collection[int]) -> FloatArray:
-    """Copy of a state with some entries of another one."""
+    """Copy of one state with the entries at some places taken from another state."""
     state = one.copy()
     state[list(places)] = other[list(places)]
     return state
 
 
 def _alike(numbers: FloatArray, number: float) -> bool:
-    """Whether finite numbers are equal to one number, up to rounding."""
+    """Whether all numbers are finite and equal to one number, up to rounding."""
     return bool((np.abs(numbers - number) <= SAME * np.abs(number)).all())
 
 
@@ -100,8 +95,9 @@ def first_integral(
 ) -> sympy.Expr | None:
     """Law f(x) + g(y) of two scalars, with leading coefficient 1 in f; None if SymPy finds none.
 
-    `letters`: x and y, real; `slopes`: their gradients, in the names of parts; `parts`: named
-    subexpressions in order of use; `constants`: further symbols allowed in the law.
+    `letters` are the real symbols x and y, and `slopes` their gradients, written with the names of
+    `parts`. `parts` are named subexpressions in order of use; `constants` are further symbols
+    allowed in the law.
 
     Examples
     --------
@@ -131,7 +127,7 @@ def first_integral(
 def _ratio(
     slopes: tuple[sympy.Expr, sympy.Expr], parts: Parts, where: Mapping[sympy.Symbol, sympy.Expr]
 ) -> sympy.Expr | None:
-    """Quotient of two slopes for given signs of the letters, without named parts."""
+    """Quotient of two slopes for given signs of the letters, with named parts replaced."""
     above, below = (slope.xreplace(where) for slope in slopes)
     found = _cancelled(above / below)  # cancels named common factors before they expand
     for name, part in reversed(parts):
@@ -156,7 +152,7 @@ def _regular(ratios: Mapping[tuple[int, int], sympy.Expr], place: sympy.Expr) ->
 def _integral(
     branches: Sequence[sympy.Expr], size_: sympy.Symbol, letter: sympy.Symbol
 ) -> sympy.Expr | None:
-    """Antiderivative of a function given for both signs of a letter, by the letter's size."""
+    """Antiderivative by the size of a letter, of a function given for both signs of the letter."""
     above, below = branches
     first = manualintegrate(sympy.expand(above), size_)
     if sympy.cancel(below - above.subs(size_, -size_)) == 0:  # one formula for both signs
@@ -169,13 +165,13 @@ def _integral(
 
 
 def _of_sizes(integral: sympy.Expr) -> sympy.Expr:
-    """Antiderivative with logarithms of absolute values."""
+    """Antiderivative with each logarithm taken of an absolute value."""
     real = integral.replace(sympy.log, lambda x: sympy.log(sympy.Abs(x)))
     return sympy.expand(real)
 
 
 def _scaled(f: sympy.Expr, g: sympy.Expr, letters: tuple[sympy.Symbol, sympy.Symbol]) -> sympy.Expr:
-    """Difference f - g without constants, scaled to first coefficient 1 in f."""
+    """Difference f - g without constants, scaled so that the first coefficient in f is 1."""
     terms = [term.as_independent(*letters) for term in sympy.Add.make_args(sympy.expand(f - g))]
     lead = next(c for c, rest in terms if rest.has(letters[0]))
     return sympy.Add(*(sympy.cancel(c / lead) * rest for c, rest in terms if rest != 1))
@@ -187,7 +183,7 @@ def change(
 ) -> float:  # fmt: skip
     """Rate of a law at a state, relative to the larger of its two terms.
 
-    `rates`: rates of the letters; `at`: letter or constant -> number.
+    `rates` holds the rates of the two letters, and `at` the number of each letter or constant.
     """
     slopes = [
         sympy.diff(law, letter).replace(sympy.DiracDelta, lambda *_: sympy.S.Zero)

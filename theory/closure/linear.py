@@ -3,7 +3,7 @@ r"""Smallest linear space through the start that contains the trajectory of grad
 Besides equal entries, training may stay in a smaller linear space: :math:`v = \alpha w_*` for a
 general :math:`w_*`, the eigenvectors of a covariance, the aligned modes of a deep linear network.
 The search in the field is exact: gradients at random points of start + span join the span until
-further points add nothing. The search in floats is for data that are not simple fractions; its
+further points add no direction. The search in floats is for data that are not simple fractions; its
 result is used only if the remaining gradients are rounding.
 
 If parameter groups have different learning rates, each group is closed separately. Rules that are
@@ -30,30 +30,31 @@ Rates = Callable[[FloatArray], FloatArray]
 MOST_SCALARS = 600
 """Most classes in a search for a linear space."""
 POINTS = 8, 64
-"""Points in a round of the search in the field: least; most."""
+"""Fewest and most points in a round of the search in the field."""
 QUIET = 6
-"""Consecutive points without a new direction that end the search in floats."""
+"""Number of consecutive points without a new direction that end the search in floats."""
 SIZES = (0.1, 0.3, 1.0, 3.0)
-"""Scales of random displacements in the search in floats, in turn."""
+"""Scales of random displacements in the search in floats, used in turn."""
 SIGNAL, NOISE = 1e-9, 2e-12
-"""Gradient part outside the span, relative: first: least new direction; second: most rounding."""
+"""Gradient part outside the span over the gradient: least for a new direction; most for
+rounding."""
 
 
 @dataclass(frozen=True)
 class LinearSpace:
     """Linear space through the start, in the coordinates of the classes.
 
-    `basis`, shape (count, free): columns are directions of the scalars; `proved`: whether the space
-    was found in the field, and not from gradients at some states.
+    The columns of `basis`, shape (count, free), are directions of the scalars. `proved` tells
+    whether the space was found in the field, and not from gradients at some states.
     """
 
     basis: FloatArray
     proved: bool = True
 
     def directions(self, classes: EntryClasses) -> FloatArray:
-        """Orthonormal directions of the entries, as changes of the scalars.
+        """Orthonormal directions of the entries, as changes of the scalars, shape (count, free).
 
-        Returns float array, shape (count, free): columns with a positive largest coefficient.
+        The largest coefficient of each column is positive.
         """
         roots = np.sqrt(classes.sizes)
         columns = np.linalg.qr(self.basis * roots[:, None])[0] / roots[:, None]
@@ -62,15 +63,15 @@ class LinearSpace:
 
     @property
     def free(self) -> int:
-        """Dimension of the space."""
+        """Dimension of the linear space."""
         return int(self.basis.shape[1])
 
 
 @dataclass(frozen=True)
 class Span:
-    """Span of directions in the field.
+    """Span of directions in the field: `rows`, shape (free, count, 3), in reduced echelon form.
 
-    `rows`, shape (free, count, 3), in reduced echelon form; `pivots`, shape (free,).
+    The array `pivots`, shape (free,), holds the pivot column of each row.
     """
 
     rows: Triples
@@ -95,10 +96,9 @@ def whole_span(count: int) -> Span:
 def closed_span(
     gradient: Gradient, start: Triples, groups: IntArray, generator: np.random.Generator
 ) -> Span:
-    """Smallest span such that start + span is closed under the gradient.
+    """Smallest span such that start + span is closed under the gradient by the scalars.
 
-    `gradient`: gradient by the scalars; `start`, shape (count, 3); `groups`, shape (count,):
-    parameter group of each scalar.
+    The array `groups`, shape (count,), holds the parameter group of each scalar.
     """
     count = len(start)
     span = Span(np.zeros((0, count, 3), dtype=np.uint64), np.zeros(0, dtype=np.int64))
@@ -117,10 +117,7 @@ def closed_span(
 def leaves(
     span: Span, gradient: Gradient, start: Triples, groups: IntArray, generator: np.random.Generator
 ) -> bool:
-    """Whether gradients at random points of start + span have a part outside the span.
-
-    `gradient`: gradient by the scalars; `start`, shape (count, 3); `groups`, shape (count,).
-    """
+    """Whether gradients at random points of start + span have a part outside the span."""
     points = span.points(start, POINTS[0], generator)
     return bool(_outside(span, gradient(points), groups).any())
 
@@ -134,7 +131,7 @@ def _outside(span: Span, slopes: Triples, groups: IntArray) -> Triples:
 
 
 def exact_basis(span: Span) -> FloatArray | None:
-    """Basis of small fractions, shape (count, free); None if a coefficient is not one."""
+    """Basis, shape (count, free), if all coefficients are small fractions; else None."""
     found = [modular.fractions(row) for row in span.rows]
     if not all(found):
         return None
@@ -142,10 +139,7 @@ def exact_basis(span: Span) -> FloatArray | None:
 
 
 def reduced_basis(basis: FloatArray, span: Span) -> FloatArray:
-    """Basis of the same space with the pivots and zeros of a span, shape (count, free).
-
-    `basis`, shape (count, free).
-    """
+    """Basis of the same space with the pivots and zeros of a span, shape (count, free)."""
     columns = np.linalg.solve(basis[span.pivots].T, basis.T).T
     return np.asarray(np.where(span.rows.any(axis=2).T, columns, 0.0))
 
@@ -153,10 +147,7 @@ def reduced_basis(basis: FloatArray, span: Span) -> FloatArray:
 def numeric_basis(
     rates: Rates, start: FloatArray, groups: IntArray, generator: np.random.Generator
 ) -> tuple[FloatArray, bool]:
-    """Basis of the space in floats, shape (count, free), and whether the rest is rounding.
-
-    `start`, shape (count,); `groups`, shape (count,).
-    """
+    """Basis of the space in floats, and whether the gradient outside the space is rounding."""
     trials = [rates(start + s * generator.standard_normal(start.size)) for s in SIZES]
     good = [trial for trial in trials if np.isfinite(trial).all()]
     scale = np.sqrt(np.mean(np.square(good), axis=0)) if good else np.ones(start.size)

@@ -16,10 +16,7 @@ SMALL = 10**6
 
 
 def product(left: Triples, right: Triples) -> Triples:
-    """Product of two matrices, shape (m, n, 3).
-
-    `left`, `right`, shapes (m, k, 3) and (k, n, 3).
-    """
+    """Product of two matrices of shapes (m, k, 3) and (k, n, 3), shape (m, n, 3)."""
     return field.matrix_product(left[None], right[None])[0]
 
 
@@ -29,9 +26,8 @@ def rank(rows: Triples) -> int:
 
 
 def echelon(rows: Triples) -> tuple[Triples, IntArray]:
-    """Reduced row echelon form of a matrix, and its pivot columns.
+    """Reduced row echelon form of a matrix, shape (m, n, 3), and its pivot columns.
 
-    `rows`, shape (m, n, 3). Returns Triples, shape (rank, n, 3), and int array, shape (rank,).
     Raises ArithmeticError if the ranks modulo the primes differ, with probability below 1e-6.
     """
     parts = [_eliminated(rows[..., k].copy(), prime, True) for k, prime in enumerate(PRIMES)]
@@ -67,10 +63,7 @@ def _eliminated(
 
 
 def null_space(rows: Triples) -> Triples:
-    """Null space of a matrix, in reduced echelon form, shape (k, n, 3).
-
-    `rows`, shape (m, n, 3).
-    """
+    """Null space of a matrix of shape (m, n, 3), in reduced echelon form, shape (k, n, 3)."""
     width = rows.shape[1]
     reduced, pivots = echelon(rows)
     free = np.setdiff1d(np.arange(width), pivots)
@@ -81,17 +74,14 @@ def null_space(rows: Triples) -> Triples:
 
 
 def outside(vectors: Triples, span: Triples, pivots: IntArray) -> Triples:
-    """Vectors minus their parts in a span, with the span in reduced echelon form.
-
-    `vectors`, shape (m, n, 3); `span`, shape (k, n, 3); `pivots`, shape (k,).
-    """
+    """Vectors minus their parts in a span, with the span in reduced echelon form."""
     if not len(span):
         return vectors
     return field.add(vectors, field.negative(product(vectors[:, pivots], span)))
 
 
 def fraction(triple: Triples) -> Fraction | None:
-    """Small fraction equal to a number of the field, or None."""
+    """Small fraction equal to a number of the field, or None if no small fraction is."""
     found = field.read_back(triple)
     if found is None or max(abs(found.numerator), found.denominator) > SMALL:
         return None
@@ -99,9 +89,6 @@ def fraction(triple: Triples) -> Fraction | None:
 
 
 def fractions(row: Triples) -> tuple[Fraction, ...]:
-    """Numbers as small fractions; empty if one is not a small fraction.
-
-    `row`, shape (n, 3).
-    """
+    """Small fraction for each number of a row; empty if one number is not a small fraction."""
     found = [fraction(triple) for triple in row]
     return tuple(f for f in found if f is not None) if None not in found else ()

@@ -26,10 +26,10 @@ LONGEST = 60
 
 @dataclass(frozen=True)
 class Generator:
-    """Signed permutation of all entries.
+    """Signed permutation of all entries of the state, with a `text` for messages.
 
-    `images`, shape (n,): entry -> its image; `signs`, shape (n,): sign of the image; `text`:
-    description for messages.
+    The array `images`, shape (n,), holds the image of each entry, and `signs` the sign of the
+    image.
     """
 
     images: IntArray
@@ -37,7 +37,7 @@ class Generator:
     text: str
 
     def moved(self, state: FloatArray) -> FloatArray:
-        """State after the generator, shape (n,)."""
+        """State to which the generator maps a state, shape (n,)."""
         out = np.empty_like(state)
         out[self.images] = self.signs * state
         return out
@@ -48,10 +48,10 @@ def generators_of(
 ) -> list[Generator]:
     """Generators of a model as signed permutations of its flat state.
 
-    `stated`: mappings from index sets to permutations or (permutation, signs); or plain
-    permutations for a single index set; `axes`: array -> index set of each axis; `shapes`: array ->
-    its shape, in the order of the flat state. Raises ModelError if a generator is not a permutation
-    of its index set, or the sizes do not fit.
+    A stated generator maps index sets to permutations or to (permutation, signs), or is a
+    permutation of a single index set. `axes` holds the index set of each axis of each array;
+    `shapes` holds the shape of each array, in the order of the flat state. Raises ModelError if a
+    generator is not a permutation of its index set, or the sizes do not fit.
     """
     for name, shape in shapes.items():
         if name not in axes:
@@ -124,9 +124,9 @@ def _parts(number: int, index_set: Any, entry: Any, size: int) -> tuple[IntArray
 
 
 def orbit_classes(start: FloatArray, generators: Sequence[Generator]) -> EntryClasses:
-    """Orbits of the entries, with signs, through a start fixed by the group.
+    """Orbits of the entries, with signs, through a start that the group leaves unchanged.
 
-    `start`, shape (n,). Raises ModelError if a generator moves the start.
+    Raises ModelError if a generator moves the start.
     """
     for generator in generators:
         moved = generator.moved(start)

@@ -1,6 +1,6 @@
 """Classes of trained entries that stay equal, and classes of samples.
 
-`theory.closure.refinement` finds classes of entries exactly, from a traced program.
+`theory.closure.refinement` finds classes of entries exactly, from a traced program;
 `theory.closure.checked` finds them from gradients at some states.
 """
 
@@ -21,8 +21,8 @@ FROZEN = -1
 def cells(start: FloatArray, arrays: IntArray, opposite: bool = True) -> IntArray:
     """Initial class of each entry, by its array and its absolute value, shape (n,).
 
-    `start`, shape (n,); `arrays`, shape (n,): number of the array of each entry; `opposite`:
-    whether opposite entries share a class.
+    The array `arrays`, shape (n,), holds the number of the array of each entry. With `opposite`,
+    entries of opposite sign share a class.
     """
     values = np.abs(start) if opposite else start
     sizes = np.unique(values, return_inverse=True)[1].reshape(-1)
@@ -34,11 +34,12 @@ def cells(start: FloatArray, arrays: IntArray, opposite: bool = True) -> IntArra
 class EntryClasses:
     """Classes of trained entries that gradient descent keeps equal up to a sign.
 
-    `labels`, shape (n,): class of each entry, in the order of first entries; `FROZEN` for an entry
-    that never moves; `signs`, shape (n,): sign relative to the first entry of the class, 0 for a
-    frozen entry; `start`, shape (n,): every entry at step 0; `rounds`: number of moving classes
-    after each round of the refinement; `declared`: number of entries of each class, if a model
-    declares its scalars; the scalars then replace the entries.
+    The array `labels`, shape (n,), holds the class of each entry, numbered by first entry, or
+    `FROZEN` for an entry that never moves. The array `signs`, shape (n,), holds the sign relative
+    to the first entry of the class, 0 for a frozen entry; `start` holds every entry at step 0.
+    `rounds` is the number of moving classes after each round of the refinement. If a model declares
+    its scalars, the scalars replace the entries, and `declared` is the number of entries of each
+    class.
     """
 
     labels: IntArray
@@ -49,7 +50,7 @@ class EntryClasses:
 
     @property
     def count(self) -> int:
-        """Number of classes that move."""
+        """Number of classes whose entries move."""
         return int(self.labels.max(initial=FROZEN)) + 1
 
     @property
@@ -66,7 +67,7 @@ class EntryClasses:
         return moving[np.unique(self.labels[moving], return_index=True)[1]]
 
     def without(self, still: NDArray[np.bool_]) -> EntryClasses:
-        """Copy with the classes of the mask ``still``, shape (count,), frozen."""
+        """Copy in which the classes of the mask ``still``, shape (count,), are frozen."""
         numbers = np.where(still, FROZEN, np.cumsum(~still) - 1)
         labels = np.where(self.labels >= 0, numbers[self.labels], FROZEN)
         signs = np.where(labels >= 0, self.signs, 0.0)
@@ -81,7 +82,7 @@ class EntryClasses:
         return states
 
     def tangent(self, change: FloatArray) -> FloatArray:
-        """Change of every entry, shape (..., n), from those of classes; 0 for frozen entries."""
+        """Change of every entry, shape (..., n), from changes of classes; 0 for frozen entries."""
         return replace(self, start=np.zeros_like(self.start)).lift(change)
 
     def project(self, vectors: FloatArray) -> FloatArray:
@@ -94,7 +95,7 @@ class EntryClasses:
         if not self.count:
             return np.zeros((*signed.shape[:-1], 0))
         edges = np.searchsorted(self.labels[moving][order], np.arange(self.count))
-        # Pairwise sums: means of many equal numbers keep their digits.
+        # Pairwise sums keep the digits of means of many equal numbers.
         return np.add.reduceat(signed[..., order], edges, axis=-1) / self.sizes
 
     def residual(self, vector: FloatArray) -> FloatArray:
@@ -106,14 +107,14 @@ class EntryClasses:
 class SampleClasses:
     """Classes of samples with equal losses on the classes of entries.
 
-    `labels`, shape (N,): class of each sample, in the order of first samples.
+    The array `labels`, shape (N,), holds the class of each sample, numbered by first sample.
     """
 
     labels: IntArray
 
     @property
     def count(self) -> int:
-        """Number of classes."""
+        """Number of classes of samples."""
         return int(self.labels.max(initial=-1)) + 1
 
     @property
@@ -122,5 +123,5 @@ class SampleClasses:
         return np.unique(self.labels, return_index=True)[1]
 
     def summed(self, weights: FloatArray) -> FloatArray:
-        """Sum of weights over each class, shape (count,)."""
+        """Sum of weights over each class of samples, shape (count,)."""
         return np.asarray(np.bincount(self.labels, weights, minlength=self.count), dtype=float)

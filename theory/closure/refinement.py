@@ -25,7 +25,7 @@ from theory.program.field import Triples
 Gradient = Callable[[Triples], Triples]
 """Function from points, shape (n, points, 3), to gradients of the same shape."""
 QUIET = 2
-"""Consecutive rounds without a change that end the refinement."""
+"""Number of consecutive rounds without a change that end the refinement."""
 
 
 def refine(
@@ -38,9 +38,9 @@ def refine(
 ) -> EntryClasses:
     """Coarsest classes of entries with equal gradients in every state.
 
-    `gradient`: gradient by every entry; `start`, shape (n,); `triples`, shape (n, 3): the start in
-    the field; `arrays`, shape (n,): number of the array of each entry; `generator`: draws the
-    numbers of the classes; `opposite`: whether opposite entries share a class.
+    `gradient` is the gradient by every entry, and `triples`, shape (n, 3), the start in the field.
+    The array `arrays`, shape (n,), holds the number of the array of each entry. With `opposite`,
+    entries of opposite sign share a class.
     """
     size = start.size
     labels = cells(start, arrays, opposite)
@@ -72,8 +72,7 @@ def oriented(
 ) -> EntryClasses:
     """Classes in the order of their first entries, with signs relative to the first entry.
 
-    `labels`, shape (n,); `signs`, shape (n,); `active`, shape (n,): whether an entry moves;
-    `start`, shape (n,).
+    The mask `active`, shape (n,), marks the entries that move.
     """
     moving = np.flatnonzero(active)
     ordered, relative = np.full(start.size, FROZEN, dtype=np.int64), np.zeros(start.size)
@@ -88,7 +87,7 @@ def leaving(
 ) -> IntArray:
     """Entries whose gradient differs from that of their class, or frozen entries with a gradient.
 
-    `triples`, shape (n, 3): the start in the field.
+    The array `triples`, shape (n, 3), is the start in the field.
     """
     slope = _along(gradient, classes.labels, classes.signs, triples, generator)
     signed = np.where((classes.signs < 0)[:, None], field.negative(slope), slope)
@@ -104,10 +103,7 @@ def leaving(
 def tied(
     labels: IntArray, signs: FloatArray, triples: Triples, generator: np.random.Generator
 ) -> Triples:
-    """Entries set to one random number for each class, or to their start for sign 0, shape (n, 3).
-
-    `labels`, shape (n,); `signs`, shape (n,); `triples`, shape (n, 3).
-    """
+    """Entries set to one random number for each class, or to their start if the sign is 0."""
     own = field.drawn(generator, int(labels.max(initial=0)) + 1)[labels]
     own = np.where((signs < 0)[:, None], field.negative(own), own)
     return np.where((signs == 0)[:, None], triples, own)

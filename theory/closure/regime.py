@@ -11,10 +11,10 @@ from theory.update_rules import UpdateRule
 class Regime:
     """Properties of an update rule that determine the closure of training.
 
-    `signs`: whether opposite entries with opposite gradients stay opposite (the rule is odd);
-    `spaces`: whether linear spaces are kept (the rule is linear in past gradients); `decay`:
-    whether entries without a gradient decay; `by_array`: whether each array has its own learning
-    rate, as in stages; `flow`: whether to list quadratic laws, which the gradient flow conserves.
+    `signs`: opposite entries with opposite gradients stay opposite (the rule is odd). `spaces`:
+    linear spaces are kept (the rule is linear in past gradients). `decay`: entries without a
+    gradient decay. `by_array`: each array has its own learning rate, as in stages. `flow`:
+    quadratic laws, which the gradient flow conserves, are listed.
     """
 
     signs: bool = True

@@ -1,8 +1,8 @@
 """Reduced programs: a risk as the list of its distinct values, computed once.
 
-- `Values` is the table of distinct values; `read` enters a traced function into it.
-- `adjoints` and `tangents` enter derivatives.
-- `build` orders the values that some outputs need as a `Program`: arrays that a loop evaluates.
+`Values` is the table of distinct values. `read` enters a traced function into the table; `adjoints`
+and `tangents` enter derivatives. `build` orders the values that some outputs need as a `Program`,
+the arrays that a loop evaluates.
 """
 
 from theory.program.derivatives import adjoints, tangents

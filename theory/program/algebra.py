@@ -1,4 +1,4 @@
-"""Elementwise operations on arrays of ids, with broadcasting."""
+"""Elementwise operations on arrays of ids (indices of a table of values), with broadcasting."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ Operand = Ids | int
 
 
 class Algebra:
-    """Operations whose results are arrays of ids.
-
-    `values`: table into which results are entered.
-    """
+    """Operations that enter results into the table `values` and return arrays of ids."""
 
     def __init__(self, values: Values) -> None:
         self.values = values
@@ -34,7 +31,7 @@ class Algebra:
         return of(*(x[where] for x in flat))[back.reshape(-1)].reshape(whole[0].shape)
 
     def number(self, array: Any) -> Ids:
-        """Ids of constants, in the shape of the array."""
+        """Ids of constants, in the shape of an array of numbers."""
         array = np.asarray(array, dtype=np.float64)
         return self.values.constants(array.reshape(-1)).reshape(array.shape)
 
@@ -43,19 +40,19 @@ class Algebra:
         return self.each(lambda *x: self.values.apply(operation, x), *inputs)
 
     def mul(self, a: Operand, b: Operand) -> Ids:
-        """Products."""
+        """Ids of elementwise products."""
         return self.op("mul", a, b)
 
     def power(self, a: Operand, exponent: int) -> Ids:
-        """Integer powers."""
+        """Ids of elementwise integer powers."""
         return self.each(lambda x: self.values.power(x, exponent), a)
 
     def reciprocal(self, a: Operand) -> Ids:
-        """Reciprocals."""
+        """Ids of elementwise reciprocals."""
         return self.op("div", self.number(1.0), a)
 
     def linear(self, *terms: tuple[float, Operand]) -> Ids:
-        """Sum of coefficients times values."""
+        """Ids of the sum of coefficients times values."""
         numbers = self.values.constants(np.array([c for c, _ in terms], dtype=float))
 
         def of(*x: Ids) -> Ids:
@@ -66,9 +63,9 @@ class Algebra:
         return self.each(of, *(x for _, x in terms))
 
     def dot(self, coefficients: Any, ids: Ids) -> Ids:
-        """Sum of each row of coefficients times values, shape (m,).
+        """Ids of the sum of each row of coefficients times values, shape (m,).
 
-        `coefficients`, shape (m, k); `ids`, shape (m, k) or (k,).
+        The coefficients have shape (m, k), and the ids (m, k) or (k,).
         """
         numbers = self.number(coefficients)
         count, index = numbers.shape[1], np.broadcast_to(ids, numbers.shape)

@@ -1,7 +1,7 @@
 """Derivatives of values, entered into the same table: adjoints backwards, tangents forwards.
 
-At ties they agree with JAX: a maximum gives half to each side, ``abs`` has slope 1 at 0, and a
-selection passes its adjoint to the chosen branch.
+At ties derivatives agree with JAX: a maximum gives half to each side, ``abs`` has slope 1 at 0, and
+a selection passes its adjoint to the chosen branch.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from theory.program.operations import CODE, OPERATIONS, ROWS
 from theory.program.rows import softmax_of
 
 Terms = tuple[Ids, Ids, Ids]
-"""Targets, values, and the constants that multiply them."""
+"""Arrays of ids of targets, values, and the constants that multiply the values."""
 
 
 def _sigmoid(w: Algebra, v: Ids, x: Ids) -> list[Ids]:
@@ -96,12 +96,12 @@ PARTIALS: dict[str, Callable[..., list[Ids]]] = {
     "abs": _abs,
     "share": lambda w, v, x, log_sum: [v, w.linear((-1, v))],
 }  # fmt: skip
-"""Operation -> derivatives by each operand; missing operations have derivative 0."""
+"""Derivatives of each operation by each operand; a missing operation has derivative 0."""
 DIFFERENTIABLE = {*PARTIALS, *ROWS, "select"}
 
 
 def depends_on(values: Values, inputs: Ids) -> NDArray[np.bool_]:
-    """Mask of the values with a derivative by some inputs, shape (count,)."""
+    """Mask of the values that have a derivative by some inputs, shape (count,)."""
     active = np.zeros(len(values), dtype=bool)
     active[inputs] = True
     passes = np.array([operation in DIFFERENTIABLE for operation in OPERATIONS])
@@ -119,7 +119,7 @@ def depends_on(values: Values, inputs: Ids) -> NDArray[np.bool_]:
 
 
 def levels(values: Values) -> Iterator[Ids]:
-    """Yield computed values by increasing depth."""
+    """Yield the ids of computed values, by increasing depth."""
     order = np.argsort(values.depth, kind="stable")
     edges = np.flatnonzero(np.diff(values.depth[order])) + 1
     for part in np.split(order, edges):
@@ -129,7 +129,7 @@ def levels(values: Values) -> Iterator[Ids]:
 
 
 def _slopes(w: Algebra, operation: str, level: Ids) -> Terms:
-    """Position within the level, operand and derivative, for each term of one operation."""
+    """Position within a level, operand and derivative, for each term of one operation."""
     values = w.values
     sizes, index, coefficient = values.rows(level)
     owner = np.repeat(np.arange(level.size), sizes)
@@ -169,7 +169,7 @@ def _by_operation(values: Values, level: Ids) -> Iterator[tuple[str, Ids]]:
 def adjoints(values: Values, seeds: Mapping[int, int], inputs: Ids) -> Ids:
     """Ids of the derivatives of a weighted sum of values by inputs, shape (n,).
 
-    `seeds`: value -> id of its weight; `inputs`, shape (n,).
+    `seeds` maps the id of each value to the id of its weight; `inputs` has shape (n,).
     """
     w, active = Algebra(values), depends_on(values, inputs)
     pending: dict[int, list[Terms]] = defaultdict(list)
@@ -219,7 +219,7 @@ def adjoints(values: Values, seeds: Mapping[int, int], inputs: Ids) -> Ids:
 def tangents(values: Values, roots: Ids, directions: Mapping[int, int]) -> Ids:
     """Ids of the derivatives of values along a direction of the inputs, shape (n,).
 
-    `roots`, shape (n,); `directions`: input -> id of its component of the direction.
+    The values are `roots`, shape (n,); `directions` maps an input to the id of its component.
     """
     w = Algebra(values)
     active = depends_on(values, np.array(list(directions), dtype=np.int64))
@@ -244,7 +244,7 @@ def tangents(values: Values, roots: Ids, directions: Mapping[int, int]) -> Ids:
 
 
 def needed_values(values: Values, roots: Ids) -> NDArray[np.bool_]:
-    """Mask of the values that some roots depend on, shape (count,)."""
+    """Mask of the values needed to compute some roots, shape (count,)."""
     needed = np.zeros(len(values), dtype=bool)
     needed[roots] = True
     for level in reversed(list(levels(values))):

@@ -18,9 +18,9 @@ from theory.program.operations import FLOATS, ROWS
 from theory.program.program import Program
 
 KINKED = ("lt", "le", "eq", "sign", "floor", "round", "trunc", "abs", "max")
-"""Operations that are not smooth."""
+"""Names of operations that are not smooth."""
 Functions = Mapping[str, Callable[..., Any]]
-"""Elementwise operation -> function of arrays."""
+"""Function of arrays for each elementwise operation."""
 
 
 def generic(generator: np.random.Generator) -> Functions:
@@ -30,10 +30,7 @@ def generic(generator: np.random.Generator) -> Functions:
 
 
 def run_floats(program: Program, inputs: Any, functions: Functions = FLOATS) -> NDArray[np.float64]:
-    """All values of a program in double precision, shape (size,).
-
-    `inputs`, shape (inputs,); `functions`: those of numpy by default.
-    """
+    """All values of a program in double precision, shape (size,), for given inputs."""
     numbers = np.empty(program.size)
     given = len(program.inputs)
     numbers[:given] = inputs
@@ -45,10 +42,10 @@ def run_floats(program: Program, inputs: Any, functions: Functions = FLOATS) -> 
 
 
 def gross(program: Program, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sums of absolute terms, propagated through sums and products; elsewhere absolute values.
+    """For each value, the sum of absolute terms, propagated through sums and products.
 
-    Bounds rounding errors: a difference that cancelled to 0 has the rounding errors of its terms.
-    `numbers`, shape (size,): result of `run_floats`.
+    The result bounds rounding errors: a difference that cancelled to 0 has the rounding errors of
+    its terms. `numbers`, shape (size,), is the result of `run_floats`.
     """
     result = np.abs(numbers)
     for operation, results, index, count in program.rows():
@@ -78,11 +75,11 @@ def _row_floats(
 
 
 Arithmetic = Mapping[str, Callable[..., Any]]
-"""Operation -> function of its operands, or of (operands, coefficients) for `ROWS`."""
+"""Function of each operation: of its operands, or of (operands, coefficients) for `ROWS`."""
 
 
 def order(values: Values, roots: Iterable[int], given: Iterable[int]) -> list[int]:
-    """Values needed for the roots and not given, each after its operands."""
+    """Values needed for the roots, without given values, each after its operands."""
     needed = needed_values(values, np.array(list(roots), dtype=np.int64))
     needed[list(given)] = False
     return [int(value) for value in np.flatnonzero(needed)]
@@ -96,11 +93,11 @@ def run(
     number: Callable[[Any], Any],
     named: Callable[[int, Any], Any] = lambda value, result: result,
 ) -> dict[int, Any]:
-    """Evaluate some values, and all values they need, in an arithmetic.
+    """Evaluate some values, and all values that they need, in an arithmetic.
 
-    `given`: input -> number of the arithmetic; `number`: converts the fraction of a constant (or
-    inf, or NaN); `named`: (value, result) -> replacement used from then on. Raises ValueError if an
-    input is missing.
+    `given` maps inputs to numbers of the arithmetic, and `number` converts the fraction of a
+    constant (or inf, or NaN). `named` maps (value, result) to a replacement of the result. Raises
+    ValueError if an input is missing.
     """
     known = {int(value): result for value, result in given.items()}
 
@@ -126,10 +123,7 @@ def run(
 
 
 def exact(values: Values, value: int) -> Fraction | float:
-    """Fraction of a constant, from its triple or else from its float; inf and NaN unchanged.
-
-    `value`: id of a constant.
-    """
+    """Fraction of a constant, from its triple or else from its float; inf and NaN unchanged."""
     number = float(values.floats[value])
     if not isfinite(number):
         return number

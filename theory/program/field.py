@@ -23,16 +23,16 @@ PRIMES = np.array([2147483647, 2147483629, 2147483587], dtype=np.uint64)
 MAX_DENOMINATOR = 10**6
 """Largest denominator of a fraction that replaces a float, if it rounds to this float."""
 NEAR_DENOMINATOR, NEAR = 10**4, Fraction(1, 2**50)
-"""Largest denominator, and largest relative distance, of a fraction that replaces a nearby float,
-such as a computed probability."""
+"""Largest denominator of a fraction that replaces a nearby float, such as a computed probability,
+and largest relative distance of both."""
 GRID = 1 << 40
-"""Inverse spacing of the grid of `on_grid`."""
+"""Inverse spacing of the grid of multiples to which `on_grid` rounds."""
 LIMB = 1 << 16
 """Base of the two 16-bit limbs of a residue, whose products BLAS sums exactly."""
 
 
 def residues(number: int | Fraction) -> Triples:
-    """Triple of a fraction, shape (3,)."""
+    """Triple of residues of a fraction, shape (3,)."""
     fraction = Fraction(number)
     return np.array(
         [
@@ -46,31 +46,22 @@ def residues(number: int | Fraction) -> Triples:
 
 
 def add(a: Triples, b: Triples) -> Triples:
-    """Sum of triples.
-
-    `a`, `b`, shape (..., 3).
-    """
+    """Sum of triples, shape (..., 3)."""
     return (a + b) % PRIMES
 
 
 def negative(a: Triples) -> Triples:
-    """Negative of triples."""
+    """Negative of triples, shape (..., 3)."""
     return (PRIMES - a) % PRIMES
 
 
 def multiply(a: Triples, b: Triples) -> Triples:
-    """Product of triples.
-
-    `a`, `b`, shape (..., 3).
-    """
+    """Product of triples, shape (..., 3)."""
     return (a * b) % PRIMES
 
 
 def power(a: Triples, exponent: Any) -> Triples:
-    """Integer power of triples; exponents are >= 0 and broadcast against residues.
-
-    `a`, shape (..., 3).
-    """
+    """Integer power of triples; exponents are >= 0 and broadcast against residues."""
     exponent = np.broadcast_to(np.asarray(exponent, dtype=np.uint64), a.shape).copy()
     result, base = np.ones_like(a), a
     while exponent.any():
@@ -81,7 +72,7 @@ def power(a: Triples, exponent: Any) -> Triples:
 
 
 def inverse(a: Triples) -> Triples:
-    """Reciprocals by Fermat's theorem; 0 for 0."""
+    """Reciprocals of triples by Fermat's theorem; the reciprocal of 0 is 0."""
     return power(a, PRIMES - np.uint64(2))
 
 
@@ -89,10 +80,7 @@ HALF = residues(Fraction(1, 2))
 
 
 def matrix_product(left: Triples, right: Triples) -> Triples:
-    """Product of stacks of matrices, exact, computed by BLAS.
-
-    `left`, `right`, shapes (B, M, K, 3) and (B, K, N, 3).
-    """
+    """Exact product of stacks of matrices, shapes (B, M, K, 3) and (B, K, N, 3), by BLAS."""
     result = np.empty((*left.shape[:2], right.shape[2], 3), dtype=np.uint64)
     limb = np.uint64(LIMB)
     for k, prime in enumerate(PRIMES):
@@ -107,7 +95,7 @@ def matrix_product(left: Triples, right: Triples) -> Triples:
 
 
 def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Finalizer of splitmix64."""
+    """Scramble 64-bit integers (finalizer of splitmix64)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
@@ -125,27 +113,21 @@ def hashed(name: str, *arguments: Triples) -> Triples:
 
 
 def _smaller(a: Triples) -> tuple[NDArray[np.bool_], Triples]:
-    """Mask of a <= -a by the first residue, and the smaller triples of the two."""
+    """Mask of a <= -a by the first residue, and the smaller triple of a and -a."""
     opposite = negative(a)
     own = (a[..., 0] <= opposite[..., 0])[..., None]
     return own, np.where(own, a, opposite)
 
 
 def odd(name: str, a: Triples) -> Triples:
-    """Hash of an odd function: hash of the smaller of a and -a, with the sign of the choice.
-
-    `name`: name of the function; `a`, shape (..., 3).
-    """
+    """Hash of an odd function: hash of the smaller of a and -a, with the sign of the choice."""
     own, smaller = _smaller(a)
     base = np.where((a == 0).all(axis=-1)[..., None], np.uint64(0), hashed(name, smaller))
     return np.where(own, base, negative(base))
 
 
 def even(name: str, a: Triples) -> Triples:
-    """Hash of an even function: hash of the smaller of a and -a.
-
-    `name`: name of the function; `a`, shape (..., 3).
-    """
+    """Hash of an even function: hash of the smaller of a and -a."""
     return hashed(name, _smaller(a)[1])
 
 
@@ -157,19 +139,13 @@ def fraction_of(number: float) -> Fraction:
 
 
 def simplest(number: float) -> Fraction:
-    """Simple fraction within a few rounding errors of a float, else `fraction_of`.
-
-    `number`: finite.
-    """
+    """Simple fraction within a few rounding errors of a finite float, else `fraction_of`."""
     near = Fraction(number).limit_denominator(NEAR_DENOMINATOR)
     return near if abs(near - Fraction(number)) <= NEAR * abs(number) else fraction_of(number)
 
 
 def read_back(triple: Triples) -> Fraction | None:
-    """Fraction with a given triple and numerator and denominator below 2^46; None if there is none.
-
-    `triple`, shape (3,).
-    """
+    """Fraction with a given triple, if numerator and denominator are below 2^46; else None."""
     modulus, residue = 1, 0
     for prime, part in zip(PRIMES.tolist(), triple.tolist(), strict=True):
         residue += modulus * ((part - residue) * pow(modulus, -1, prime) % prime)
@@ -192,10 +168,9 @@ def drawn(generator: np.random.Generator, *shape: int) -> Triples:
 
 
 def on_grid(number: float) -> Fraction:
-    """Simple fraction that rounds to a float, else the nearest multiple of 2^-40.
+    """Simple fraction that rounds to a finite float, else the nearest multiple of 2^-40.
 
     The grid preserves relations such as that of y and 1 - y. Numbers below 2^-20 are read exactly.
-    `number`: finite.
     """
     found = fraction_of(number)
     if found.denominator <= MAX_DENOMINATOR or abs(number) < 2.0**-20:
@@ -206,7 +181,7 @@ def on_grid(number: float) -> Fraction:
 def data_triples(numbers: NDArray[np.float64], read: Any = fraction_of) -> Triples:
     """Triples of floats, shape (n, 3); hashes for floats that are not finite.
 
-    `numbers`, shape (n,); `read`: maps a finite float to a fraction.
+    The function `read` maps a finite float to a fraction.
     """
     result = np.empty((numbers.size, 3), dtype=np.uint64)
     for k, number in enumerate(numbers.tolist()):

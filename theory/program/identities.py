@@ -23,10 +23,7 @@ Part = tuple[str, Ids, Ids, Ids, Ids]
 
 
 class Identities:
-    """Evaluator of some values at triples of the inputs.
-
-    `values`: table; `roots`, shape (m,): ids of the values.
-    """
+    """Evaluator of the values `roots`, shape (m,), of a table at triples of the inputs."""
 
     def __init__(self, values: Values, roots: Ids) -> None:
         self.values, self.roots = values, np.asarray(roots)
@@ -43,7 +40,7 @@ class Identities:
                 yield OPERATIONS[code], some, *values.rows(some)
 
     def _shares(self, needed: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Index, in the array of all operands, of the term of each ``share`` in its logsumexp."""
+        """For each ``share``, the index of its logsumexp term in the array of all operands."""
         values, places = self.values, np.full(len(self.values), -1)
         for value in np.flatnonzero(needed & (values.code == CODE["share"])):
             member, log_sum = values.row(int(value))[0].tolist()
@@ -54,8 +51,8 @@ class Identities:
     def at(self, inputs: Ids, triples: Triples) -> Triples:
         """Triples of the roots at some points, shape (m, points, 3).
 
-        `inputs`, shape (n,): inputs with given triples, all other inputs keep their random triples;
-        `triples`, shape (n, points, 3).
+        The inputs, shape (n,), get the given triples, shape (n, points, 3); all other inputs keep
+        their random triples.
         """
         values, points = self.values, triples.shape[1]
         found = np.repeat(values.triples[:, None], points, axis=1)

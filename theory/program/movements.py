@@ -1,4 +1,4 @@
-"""Primitives that only move entries, applied to arrays of ids.
+"""JAX primitives that only move entries, applied to arrays of ids.
 
 Most are numpy operations; gather and scatter are applied to positions by JAX.
 """
@@ -57,7 +57,7 @@ def _pad(params: Params, value: Ids, filling: Ids) -> Ids:
     for n, (low, high, inner) in zip(value.shape, params["padding_config"], strict=True):
         place = int(low) + np.arange(n) * (int(inner) + 1)
         size = int(low) + int(high) + n + max(n - 1, 0) * int(inner)
-        inside = (place >= 0) & (place < size)  # negative padding cuts
+        inside = (place >= 0) & (place < size)  # Negative padding removes entries.
         places.append(place[inside])
         kept.append(np.flatnonzero(inside))
         sizes.append(size)
@@ -88,17 +88,14 @@ MOVEMENTS: dict[str, Callable[..., Ids | list[Ids]]] = {
 
 
 def dynamic_slice(params: Params, value: Ids, starts: list[int]) -> Ids:
-    """Slice at given start positions, clamped as in JAX.
-
-    `params`: parameters of the equation.
-    """
+    """Slice at given start positions, clamped as in JAX; `params` are those of the JAX equation."""
     sizes = _numbers(params["slice_sizes"])
     first = [min(max(s, 0), n - k) for s, n, k in zip(starts, value.shape, sizes, strict=True)]
     return value[tuple(slice(a, a + k) for a, k in zip(first, sizes, strict=True))]
 
 
 def dynamic_update_slice(value: Ids, update: Ids, starts: list[int]) -> Ids:
-    """Copy of an array with a slice replaced."""
+    """Copy of an array with a slice at given start positions replaced."""
     pairs = zip(starts, value.shape, update.shape, strict=True)
     first = [min(max(s, 0), n - k) for s, n, k in pairs]
     result = value.copy()
@@ -107,10 +104,7 @@ def dynamic_update_slice(value: Ids, update: Ids, starts: list[int]) -> Ids:
 
 
 def gather(params: Params, value: Ids, indices: Ids, missing: int) -> Ids:
-    """The gather primitive.
-
-    `params`: parameters of the equation; `missing`: id for an index out of bounds.
-    """
+    """Ids of the gather primitive; `missing` is the id for an index out of bounds."""
     from jax import lax
 
     where = lax.gather(
@@ -125,10 +119,7 @@ def gather(params: Params, value: Ids, indices: Ids, missing: int) -> Ids:
 
 
 def destinations(params: Params, value: Ids, indices: Ids, updates: Ids) -> Ids:
-    """Position in the flat array of each entry of the updates of a scatter; -1 if out of bounds.
-
-    `params`: parameters of the equation.
-    """
+    """Position in the flat array of each entry of the updates of a scatter; -1 if out of bounds."""
     from jax import lax
 
     numbers = params["dimension_numbers"]

@@ -1,7 +1,8 @@
 """Table of distinct values: each number of a traced program is stored once.
 
 A value is an input, a constant, a sum of (coefficient, value) terms, or another operation on
-values. Two values with equal triples (see `field`) are one entry of the table.
+values. Two values with equal triples of residues (see `field`) are one entry of the table; the
+index of an entry is its *id*.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Rows = tuple[Ids, Ids, Ids]
 """Number of terms of each row, ids of the operands, and ids of their constant coefficients."""
 
 SAME_FLOAT = 2.0**-44
-"""Relative difference up to which two constants are equal, and a sum of constants is 0."""
+"""Largest relative difference at which two constants are equal, or a sum of constants is 0."""
 SIMPLE_DENOMINATOR = 1000
 """Largest denominator of a fraction that replaces a computed constant within rounding."""
 ZERO, ONE = 0, 1
@@ -35,23 +36,17 @@ class NoProgram(ValueError):
 
 
 def cancelled(totals: Any, gross: Any) -> Any:
-    """Whether sums are 0 up to rounding, relative to the sums of absolute terms.
-
-    `totals`, `gross`, shape (n,).
-    """
+    """Whether sums are 0 up to rounding, relative to the sums of absolute terms, shape (n,)."""
     return (np.abs(totals) <= SAME_FLOAT * gross) & (gross < np.inf)
 
 
 def spans(first: Ids, sizes: Ids) -> Ids:
-    """Concatenated positions of several ranges.
-
-    `first`, `sizes`, shape (n,).
-    """
+    """Concatenated positions of several ranges, given by first positions and sizes."""
     return np.arange(int(sizes.sum())) + np.repeat(first - np.cumsum(sizes) + sizes, sizes)
 
 
 def rows_of(*columns: Ids) -> Callable[[Ids], Rows]:
-    """Rows with one operand from each column."""
+    """Function that returns rows with one operand from each column."""
     table = np.stack(columns, axis=1)
 
     def rows(chosen: Ids) -> Rows:
@@ -85,13 +80,13 @@ class _Column:
 class Values:
     """Table of distinct values.
 
-    `seed`: for the random triples of the inputs; `read`: maps a float of the data to a fraction;
-    `most`: largest number of values. `triples`, shape (count, 3); `floats`, shape (count,): value
-    of a constant, else NaN; `constant`, shape (count,); `code`, `depth`, shape (count,): operation,
-    by `CODE`, and length of the longest path to an input; `first`, shape (count + 1,): start of the
-    row of each value in `index` and `coefficient`; `index`, `coefficient`: ids of operands, and of
-    the constants that multiply them in a sum (the exponent of ``integer_pow``); `names`: input ->
-    name; `simple`: whether all data are simple fractions.
+    The random triples of the inputs are drawn from `seed`; `read` maps a float of the data to a
+    fraction; `most` is the largest number of values. Arrays with one element for each value are
+    `triples`, `floats` (the number of a constant, else NaN), `constant`, `code` (operation, by
+    `CODE`) and `depth` (length of the longest path to an input). The row of a value begins at
+    `first` in `index` and `coefficient`: ids of its operands and of the constants that multiply
+    them in a sum (the exponent of ``integer_pow``). `names` holds the name of each input; `simple`
+    tells whether all data are simple fractions.
     """
 
     def __init__(
@@ -130,30 +125,28 @@ class Values:
         return OPERATIONS[self.code[value]]
 
     def row(self, value: int) -> tuple[Ids, Ids]:
-        """Operands and coefficients of a value."""
+        """Ids of the operands and of the coefficients of a value."""
         part = slice(self.first[value], self.first[value + 1])
         return self.index[part], self.coefficient[part]
 
     def rows(self, values: Ids) -> Rows:
-        """Rows of several values."""
+        """Rows (operands and coefficients) of several values."""
         sizes = np.diff(self.first)[values]
         where = spans(self.first[values], sizes)
         return sizes, self.index[where], self.coefficient[where]
-
-    # Entering values
 
     def _keys(self, triples: Triples) -> NDArray[np.uint64]:
         with np.errstate(over="ignore"):
             return (triples * self._factors).sum(axis=-1, dtype=np.uint64)
 
     def _found(self, keys: NDArray[np.uint64]) -> Ids:
-        """Ids of known keys; -1 for unknown ones."""
+        """Ids of the values with given keys; -1 for unknown keys."""
         return np.array([self._known.get(key, -1) for key in keys.tolist()], dtype=np.int64)
 
     def enter(self, code: int, triples: Triples, rows: Callable[[Ids], Rows]) -> Ids:
-        """Ids of values with given triples; unknown ones are appended with an operation.
+        """Ids of values with given triples, shape (n, 3); unknown values are appended to the table.
 
-        `triples`, shape (n, 3); `rows`: maps positions among the n to their rows.
+        The function `rows` maps positions among the n to the rows of these values.
         """
         keys, where, back = np.unique(self._keys(triples), return_index=True, return_inverse=True)
         ids = self._found(keys)
@@ -163,7 +156,7 @@ class Values:
             known, made = len(self._known), rows(where[new])
             if len(self._known) > known:
                 ids[new] = self._found(keys[new])
-            if (ids[new] < 0).all():  # computing the rows has not entered any of them
+            if (ids[new] < 0).all():  # computing the rows has entered none of them
                 ids[new] = len(self) + np.arange(new.size)
                 self._append(code, triples[where[new]], made)
                 self._known.update(zip(keys[new].tolist(), ids[new].tolist(), strict=True))
@@ -197,10 +190,7 @@ class Values:
         return ids
 
     def constants(self, floats: Any, triples: Triples | None = None) -> Ids:
-        """Ids of constants; without triples the floats are read as fractions.
-
-        `floats`, shape (n,); `triples`, shape (n, 3).
-        """
+        """Ids of constants; without triples, shape (n, 3), the floats are read as fractions."""
         floats = np.asarray(floats, dtype=np.float64)
         if triples is None:
             distinct, back = np.unique(floats, return_inverse=True)
@@ -236,7 +226,7 @@ class Values:
         if np.isfinite(number):
             simple = Fraction(number).limit_denominator(SIMPLE_DENOMINATOR)
             if abs(float(simple) - number) <= SAME_FLOAT * abs(number):
-                # Round to the fraction: 3 - 4e-16 would fail as an exponent or an index.
+                # Store the fraction: 3 - 4e-16 would fail as an exponent or an index.
                 triple, number = field.residues(simple), float(simple)
         if triple is None:
             triple = field.data_triples(np.array([number]), self._read)[0]
@@ -255,8 +245,6 @@ class Values:
             self._near.setdefault(int(_cell(number)), new)
         return new
 
-    # Operations
-
     def results(
         self,
         operation: str,
@@ -267,8 +255,8 @@ class Values:
     ) -> Ids:
         """Ids of n results of an operation; results marked `fixed` are entered as constants.
 
-        `triples`, shape (n, 3); `fixed`, shape (n,); `floats`, shape (n,): values of fixed results;
-        `rows`: maps positions among the n to their rows.
+        The array `floats`, shape (n,), holds the numbers of the fixed results. The function `rows`
+        maps positions among the n to the rows of these results.
         """
         ids, moving = np.empty(fixed.size, dtype=np.int64), np.flatnonzero(~fixed)
         if moving.size < fixed.size:
@@ -277,10 +265,7 @@ class Values:
         return ids
 
     def apply(self, operation: str, operands: Sequence[Ids]) -> Ids:
-        """Ids of an elementwise operation on operands, each of shape (n,).
-
-        `operation`: one of `ELEMENTWISE`.
-        """
+        """Ids of an elementwise operation of `ELEMENTWISE` on operands, each of shape (n,)."""
         operands = [np.asarray(o, dtype=np.int64) for o in operands]
         if operation == "mul":
             return self._products(*operands)
@@ -347,16 +332,16 @@ class Values:
     ) -> Ids:
         """Ids of sums with given triples, shape (n, 3); rows are computed only for new sums.
 
-        `rows`: maps positions among the n to their rows; `moving`, shape (n,): whether a sum has a
-        nonconstant term; `floats`, `gross`, shape (n,): values of constant sums, and sums of their
-        absolute terms.
+        The function `rows` maps positions among the n to their rows. The mask `moving` marks the
+        sums with a nonconstant term. The arrays `floats` and `gross` hold the values of constant
+        sums, and the sums of their absolute terms.
         """
         gone = ~moving & cancelled(floats, gross)
         exact = np.where(gone[:, None], np.uint64(0), triples)
         return self.results("sum", exact, ~moving, np.where(gone, 0.0, floats), rows)
 
     def merged(self, sizes: Ids, index: Ids, coefficient: Ids) -> Rows:
-        """Rows with one term per value, adding the coefficients of equal values."""
+        """Rows with one term for each value, by adding the coefficients of equal values."""
         owner = np.repeat(np.arange(sizes.size), sizes)
         order = np.lexsort((index, owner))
         owner, index, coefficient = owner[order], index[order], coefficient[order]
@@ -386,6 +371,6 @@ def _cell(number: float) -> np.int64:
 
 
 def no_rows(chosen: Ids) -> Rows:
-    """Empty rows, for inputs and constants."""
+    """Empty rows, for inputs and constants, which have no operands."""
     nothing = np.zeros(0, dtype=np.int64)
     return np.zeros(chosen.size, dtype=np.int64), nothing, nothing

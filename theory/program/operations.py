@@ -24,23 +24,20 @@ ODD = ("tanh", "sin", "tan", "sinh", "asin", "atan", "asinh", "atanh", "erf", "s
        "trunc", "cbrt", "sigmoid")  # fmt: skip
 EVEN = ("cos", "cosh", "abs", "eq", "softplus")
 HASHES = dict.fromkeys(ODD, field.odd) | dict.fromkeys(EVEN, field.even)
-"""Hashes of odd and even functions; for sigmoid - 1/2 (odd) and softplus - half its argument
-(even)."""
+"""Hashes of odd and even functions; sigmoid - 1/2 is hashed as odd, and softplus minus half its
+argument as even."""
 KNOWN = {
     "exp": {0: 1}, "cos": {0: 1}, "cosh": {0: 1}, "erfc": {0: 1}, "abs": {0: 0, 1: 1},
     "eq": {0: 1}, "sqrt": {0: 0, 1: 1}, "log": {1: 0}, "log1p": {0: 0}, "expm1": {0: 0},
     "acos": {1: 0}, "is_finite": {0: 1, 1: 1}, "floor": {0: 0, 1: 1},
 }  # fmt: skip
-"""Function -> its values at 0 and at 1, if they are 0 or 1."""
+"""Values of functions at 0 and at 1, if these are 0 or 1."""
 ROWS = ("sum", "logsumexp", "largest", "integer_pow")
 """Operations with a coefficient for each operand, and rows of any length."""
 
 
 def triple_of(operation: str, arguments: Sequence[Triples]) -> Triples:
-    """Triples of an elementwise operation.
-
-    `operation`: one of `ELEMENTWISE`; `arguments`, each of shape (n, 3).
-    """
+    """Triples of an elementwise operation of `ELEMENTWISE` on arguments of shape (n, 3)."""
     a, *rest = arguments
     if operation == "mul":
         return field.multiply(a, rest[0])
@@ -49,7 +46,7 @@ def triple_of(operation: str, arguments: Sequence[Triples]) -> Triples:
     if operation == "max":
         size = _hash("abs", _difference(a, rest[0]))
         return field.multiply(field.HALF, field.add(field.add(a, rest[0]), size))
-    if operation == "select":  # condition, value if it holds, value if not
+    if operation == "select":  # Arguments: condition, value if it holds, value if it fails.
         yes = field.multiply(a, rest[0])
         return field.add(yes, field.multiply(_difference(_ones(a), a), rest[1]))
     if operation in ("lt", "le", "eq"):
@@ -84,7 +81,7 @@ def _difference(a: Triples, b: Triples) -> Triples:
 def _comparison(operation: str, difference: Triples) -> Triples:
     """Triples of a comparison, from an odd sign and an even eq.
 
-    They satisfy lt + gt + eq = 1 and le = lt + eq.
+    The triples satisfy lt + gt + eq = 1 and le = lt + eq.
     """
     equal = _hash("eq", difference)
     if operation == "eq":
@@ -98,8 +95,8 @@ def softmax_triples(rows: Triples, counts: Triples) -> tuple[Triples, Triples]:
     """Triples of logsumexp, shape (m, 3), and of each softmax entry, shape (m, k, 3).
 
     Both are computed from differences to the mean of a row, so that a shift of a row is added to
-    logsumexp and leaves the softmax unchanged, whose sum weighted by the counts is 1. `rows`,
-    `counts`, shape (m, k, ..., 3).
+    logsumexp and leaves the softmax unchanged. The sum of the softmax entries, weighted by the
+    counts, is 1.
     """
     number = _total(counts)
     mean = field.multiply(_total(field.multiply(counts, rows)), field.inverse(number))

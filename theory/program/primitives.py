@@ -26,7 +26,7 @@ CALLS = {
     "jit", "pjit", "remat", "remat2", "checkpoint", "composite", "closed_call", "core_call",
     "custom_jvp_call", "custom_vjp_call",
 }  # fmt: skip
-"""Primitives that call a jaxpr."""
+"""Names of JAX primitives that call a jaxpr."""
 MAX_TERMS = 1 << 22
 """Largest number of terms of matrix products held in memory at a time."""
 
@@ -39,15 +39,15 @@ class Walk(Algebra, ABC):
         """Ids of the outputs of a jaxpr, closed or open."""
 
     def known(self, ids: Ids) -> bool:
-        """Whether all ids are constants."""
+        """Whether all ids belong to constants."""
         return bool(self.values.constant[ids].all())
 
     def floats(self, ids: Ids, aval: Any) -> NDArray[Any]:
-        """Values of constants, in the dtype of their variable."""
+        """Numbers of constants, in the dtype of their variable."""
         return self.values.floats[ids].astype(aval.dtype)
 
     def whole(self, ids: Ids) -> list[int]:
-        """Values of constants as integers."""
+        """Numbers of constants as integers."""
         return [int(n) for n in self.values.floats[ids].reshape(-1)]
 
     def all_known(self, inputs: list[Ids]) -> bool:
@@ -55,7 +55,7 @@ class Walk(Algebra, ABC):
         return all(self.known(x) for x in inputs)
 
     def negated(self, condition: Ids) -> Ids:
-        """Logical negation, 1 - condition."""
+        """Ids of the logical negation, 1 - condition."""
         return self.linear((1, ONE), (-1, condition))
 
     def reduced(self, of: Callable[[Values, Ids], Ids], value: Ids, axes: Sequence[int]) -> Ids:
@@ -66,7 +66,7 @@ class Walk(Algebra, ABC):
         return of(self.values, moved.reshape(int(np.prod(shape, dtype=int)), -1)).reshape(shape)
 
     def running(self, of: Callable[[Ids, Ids], Ids], value: Ids, params: Any) -> Ids:
-        """Cumulative values along an axis."""
+        """Ids of cumulative values along an axis."""
         axis, step = int(params["axis"]), -1 if params["reverse"] else 1
         out: list[Ids] = []
         for row in np.moveaxis(value, axis, 0)[::step]:
@@ -79,7 +79,7 @@ def _over_axis(reading: Walk, jaxpr: Any, x: Ids, kind: str) -> Ids:
     inner = jaxpr
     while inner.eqns[0].primitive.name in CALLS:
         inner = inner.eqns[0].params["jaxpr"].jaxpr
-    (axis,) = inner.eqns[0].params["axes"]  # of the maximum that is subtracted
+    (axis,) = inner.eqns[0].params["axes"]  # axis of the maximum that is subtracted
     moved = np.moveaxis(x, axis, -1)
     sums, shares = rows.logsumexp(reading.values, moved.reshape(-1, moved.shape[-1]))
     every_sum = np.broadcast_to(sums.reshape(*moved.shape[:-1], 1), moved.shape)
@@ -94,7 +94,7 @@ def _over_axis(reading: Walk, jaxpr: Any, x: Ids, kind: str) -> Ids:
 
 
 def _places(jaxpr: Any, *inputs: Any) -> Any:
-    """For each entry of the result, the position of its argument, as vmap may have moved axes."""
+    """Position of the argument of each entry of the result, since vmap may have moved axes."""
     from jax.extend.core import Literal
 
     held = dict(zip(jaxpr.invars, inputs, strict=True))
@@ -132,8 +132,8 @@ NAMED: dict[str, Callable[..., Ids]] = {
     "logaddexp": _logaddexp,
     "relu": _relu,
 }
-"""Functions entered as one operation, by the name given in `named_function` or by JAX's own name.
-"""
+"""Functions entered as one operation, by the name given in `named_function` or by JAX's own
+name."""
 
 
 def _power(r: Walk, e: Any, x: Ids, y: Ids) -> Ids:
@@ -264,7 +264,7 @@ def _cond(r: Walk, e: Any, which: Ids, *operands: Ids) -> list[Ids] | None:
 def _scan(r: Walk, e: Any, *inputs: Ids) -> list[Ids]:
     params = e.params
     program, length = params["jaxpr"], params["length"]
-    if "ft_in" in params:  # JAX 0.12
+    if "ft_in" in params:  # name of the parameter in JAX 0.12
         fixed, carried, _ = map(len, params["ft_in"].unpack())
     else:
         fixed, carried = params["num_consts"], params["num_carry"]
@@ -284,7 +284,7 @@ def _scan(r: Walk, e: Any, *inputs: Ids) -> list[Ids]:
 
 
 def _while(r: Walk, e: Any, *inputs: Ids) -> list[Ids] | None:
-    """Run a loop while its condition is a constant."""
+    """Ids of the results of a loop, run while its condition is a constant."""
     of_test, of_body = e.params["cond_nconsts"], e.params["body_nconsts"]
     test, body = list(inputs[:of_test]), list(inputs[of_test : of_test + of_body])
     state = list(inputs[of_test + of_body :])

@@ -24,9 +24,10 @@ SUM, STOP, SELECT = CODE["sum"], CODE["stop"], CODE["select"]
 class Program:
     """Instructions that compute the outputs from inputs and constants.
 
-    `instructions`, shape (m, 4): code of the operation, first and last result (exclusive), length
-    of a row; `index`: operands of all rows, as positions in the list; `count`: coefficients of the
-    operands; `outputs`: name -> positions.
+    A row of `instructions`, shape (m, 4), holds the code of the operation, first and last result
+    (exclusive), and the length of a row of operands. `index` holds the operands of all rows, as
+    positions in the list of values, and `count` their coefficients. `outputs` maps each name to
+    positions in the list.
     """
 
     inputs: tuple[str, ...]
@@ -38,7 +39,7 @@ class Program:
 
     @property
     def size(self) -> int:
-        """Number of values in the list."""
+        """Number of values in the list: inputs, constants and results."""
         results = self.instructions[:, 2] - self.instructions[:, 1]
         return len(self.inputs) + self.constants.size + int(results.sum())
 
@@ -77,7 +78,7 @@ class Program:
 
 
 class _Rows:
-    """Rows of values during simplification: CSR arrays indexed by value."""
+    """Operands and coefficients of all values during simplification, in CSR arrays."""
 
     def __init__(self, values: Values) -> None:
         self.sizes = np.diff(values.first).astype(np.int64)
@@ -89,9 +90,9 @@ class _Rows:
 
 
 def build(values: Values, inputs: Sequence[int], outputs: Mapping[str, Ids]) -> Program:
-    """Program that computes some values.
+    """Program that computes the values of some outputs.
 
-    `inputs`: ids of the inputs, in order; `outputs`: name -> ids.
+    `inputs` holds the ids of the inputs, in order, and `outputs` the ids of each named output.
     """
     rows, alias = _Rows(values), _aliases(values)
     rows.index = alias[rows.index]
@@ -106,7 +107,7 @@ def build(values: Values, inputs: Sequence[int], outputs: Mapping[str, Ids]) -> 
 
 
 def _aliases(values: Values) -> Ids:
-    """For each value the id that replaces it: a stopped gradient is replaced by its operand."""
+    """Id that replaces each value: a stopped gradient is replaced by its operand."""
     alias = np.arange(len(values))
     for value in np.flatnonzero(values.code == STOP):
         alias[value] = alias[values.index[values.first[value]]]
@@ -114,7 +115,7 @@ def _aliases(values: Values) -> Ids:
 
 
 def _reached(values: Values, rows: _Rows, roots: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Mask of the values that the roots depend on."""
+    """Mask of the values that are needed to compute the roots."""
     needed, owner = roots.copy(), rows.owner
     fresh = needed
     while fresh.any():
@@ -134,7 +135,7 @@ def _inline_sums(values: Values, rows: _Rows, is_output: NDArray[np.bool_]) -> N
         live = needed[owner]
         uses = np.bincount(rows.index[live], minlength=is_sum.size) + is_output
         may_go = is_sum & ((uses == 1) & ~is_output | (rows.sizes == 1))
-        # In a chain of sums, every second one is merged per pass.
+        # In a chain of sums, one pass merges every second sum.
         inner = live & is_sum[owner] & may_go[rows.index]
         touched = np.zeros_like(is_sum)
         touched[owner[inner]] = True

@@ -18,10 +18,7 @@ from theory.program.primitives import CALLS, NAMED, NOT_WHOLE, OF_PAIRS, RULES, 
 
 
 class UnreadPrimitive(NoProgram):
-    """Error for a primitive without a program that is applied to inputs; names primitive and line.
-
-    `primitive`: str.
-    """
+    """Error for a `primitive` without a rule on inputs; the message has its name and line."""
 
     def __init__(self, primitive: str, source: str = "") -> None:
         self.primitive, self.source = primitive, source
@@ -31,8 +28,8 @@ class UnreadPrimitive(NoProgram):
 def read(values: Values, closed_jaxpr: Any, inputs: Sequence[Ids]) -> list[Ids]:
     """Ids of the outputs of a traced function, whose values are entered into a table.
 
-    `closed_jaxpr`: traced under ``jax.enable_x64(True)``; `inputs`: ids of each argument, in its
-    shape. Raises UnreadPrimitive.
+    The jaxpr must be traced under ``jax.enable_x64(True)``. `inputs` holds the ids of each
+    argument, in its shape. Raises UnreadPrimitive.
     """
     import jax
 
@@ -43,7 +40,7 @@ def read(values: Values, closed_jaxpr: Any, inputs: Sequence[Ids]) -> list[Ids]:
 def named_function(function: Callable[..., Any], name: str, **options: Any) -> Callable[..., Any]:
     """Jitted function with a name of `NAMED`, which `read` enters as one operation.
 
-    `**options`: options of ``jax.jit``.
+    The options are those of ``jax.jit``.
     """
     import jax
 
@@ -77,7 +74,7 @@ class Reading(Walk):
         return [value(v) for v in jaxpr.outvars]
 
     def equation(self, equation: Any, inputs: list[Ids]) -> list[Ids]:
-        """Ids of the results of one equation."""
+        """Ids of the results of one equation of a jaxpr."""
         name, params = equation.primitive.name, equation.params
         if name in CALLS:
             called = params["jaxpr" if "jaxpr" in params else "call_jaxpr"]
@@ -110,7 +107,7 @@ class Reading(Walk):
 
 
 def _live(jaxpr: Any) -> list[Any]:
-    """Equations that the outputs depend on."""
+    """Equations of a jaxpr that are needed to compute its outputs."""
     from jax.extend.core import Literal
 
     needed = {v for v in jaxpr.outvars if not isinstance(v, Literal)}

@@ -12,7 +12,7 @@ from theory.program.operations import CODE, softmax_triples
 
 
 def _distinct(rows: Ids) -> tuple[Ids, Ids]:
-    """Distinct rows, each sorted, and for every row its index among them."""
+    """Distinct rows, each sorted, and for every row its index among the distinct ones."""
     order = np.sort(rows, axis=1)
     with np.errstate(over="ignore"):
         weights = np.random.default_rng(0).integers(1, 2**63, rows.shape[1], dtype=np.uint64)
@@ -25,20 +25,14 @@ def _distinct(rows: Ids) -> tuple[Ids, Ids]:
 
 
 def total(values: Values, rows: Ids) -> Ids:
-    """Sum of each row, shape (m,).
-
-    `rows`, shape (m, k).
-    """
+    """Ids of the sum of each row of ids, shapes (m, k) -> (m,)."""
     distinct, back = _distinct(rows)
     flat, sizes = distinct.reshape(-1), np.full(len(distinct), rows.shape[1])
     return values.sums(sizes, flat, np.full(flat.size, ONE))[back]
 
 
 def product(values: Values, rows: Ids) -> Ids:
-    """Product of each row, shape (m,).
-
-    `rows`, shape (m, k).
-    """
+    """Ids of the product of each row of ids, shapes (m, k) -> (m,)."""
     out = np.full(len(rows), ONE)
     for column in rows.T:
         out = values.apply("mul", (out, column))
@@ -46,10 +40,7 @@ def product(values: Values, rows: Ids) -> Ids:
 
 
 def largest(values: Values, rows: Ids) -> Ids:
-    """Maximum of each row, shape (m,).
-
-    `rows`, shape (m, k).
-    """
+    """Ids of the maximum of each row of ids, shapes (m, k) -> (m,)."""
     distinct, back = _distinct(rows)
     return np.array([_largest_of(values, row) for row in distinct], dtype=np.int64)[back]
 
@@ -71,7 +62,7 @@ def _largest_of(values: Values, row: Ids) -> int:
 def logsumexp(values: Values, rows: Ids) -> tuple[Ids, Ids]:
     """Logsumexp of each row, shape (m,), and softmax of its entries, shape (m, k).
 
-    `rows`, shape (m, k); an entry at -inf has softmax 0.
+    An entry at -inf has softmax 0.
     """
     distinct, back = _distinct(rows)
     new = np.ones(distinct.shape, dtype=bool)
@@ -99,7 +90,7 @@ def logsumexp(values: Values, rows: Ids) -> tuple[Ids, Ids]:
 def softmax_of(values: Values, members: Ids, counts: Ids) -> tuple[Ids, Ids]:
     """Logsumexp of rows of distinct values with counts, and softmax of one copy of each value.
 
-    `members`, `counts`, shape (m, k): ids, those of counts constant. Shapes (m,) and (m, k).
+    The ids `members` and `counts`, shape (m, k), give results of shapes (m,) and (m, k).
     """
     totals, parts = softmax_triples(values.triples[members], values.triples[counts])
     size, fixed = members.shape[1], values.constant[members].all(axis=1)
@@ -119,7 +110,7 @@ def softmax_of(values: Values, members: Ids, counts: Ids) -> tuple[Ids, Ids]:
 
 
 def matrix_products(values: Values, a: Ids, b: Ids) -> Ids:
-    """Products of stacks of matrices, shapes (B, M, K) and (B, K, N)."""
+    """Ids of products of stacks of matrices, shapes (B, M, K) and (B, K, N)."""
     triples = field.matrix_product(values.triples[a], values.triples[b])
 
     def parts(x: Ids) -> tuple[Any, Any, Any]:

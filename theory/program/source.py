@@ -17,7 +17,7 @@ from theory.program.numbering import Ids, Values
 from theory.program.program import Program, build
 
 LONGEST = 88
-"""Length in characters above which an expression is assigned to a name."""
+"""Most characters of an expression that is not assigned to a name."""
 OWN = {"np", "math", "state", "eta", "risk", "gradient", "step", "NAMES", "START", "ETA"}
 HELPERS = {
     "_sigmoid": """
@@ -38,7 +38,7 @@ _erf = np.vectorize(math.erf, otypes=[float])
 _erfc = np.vectorize(math.erfc, otypes=[float])
 """,
 }
-"""Functions that numpy lacks, for the top of a file that calls them."""
+"""Source of functions that numpy lacks, for the top of a file that calls them."""
 OPERATORS = {
     "mul": "{} * {}",
     "div": "{} / {}",
@@ -52,7 +52,7 @@ OPERATORS = {
     "select": "np.where({} != 0, {}, {})",
     "stop": "{}",
 }
-"""Operation -> its form with operands."""
+"""Python expression of each operation, with its operands."""
 FUNCTIONS = {
     "sigmoid": "_sigmoid", "erf": "_erf", "erfc": "_erfc", "max": "np.maximum", "pow": "np.power",
     "rem": "np.fmod",
@@ -60,9 +60,9 @@ FUNCTIONS = {
         "asin", "acos", "atan", "asinh", "acosh", "atanh", "atan2",
     )},
 }  # fmt: skip
-"""Operation -> function that has another name."""
+"""Name of the numpy function of each operation, if it differs from the operation's name."""
 Text = tuple[str, bool]
-"""An expression, and whether it is one name, number or call."""
+"""An expression as text, and whether it is one name, number or call."""
 
 
 def _number(number: float) -> Text:
@@ -80,7 +80,7 @@ def _sum(terms: Sequence[str], counts: Sequence[float]) -> str:
 
 
 def _written(operation: str, row: Sequence[Text], counts: Sequence[float]) -> Text:
-    """An operation on expressions."""
+    """Text of an operation on expressions."""
     plain = [text for text, _ in row]
     within = [text if single else f"({text})" for text, single in row]
     if operation == "sum":
@@ -97,9 +97,9 @@ def _written(operation: str, row: Sequence[Text], counts: Sequence[float]) -> Te
 
 
 def statements(program: Program, inputs: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Assignments to t0, t1, ..., and expressions of the outputs in terms of them.
+    """Assignments to t0, t1, ..., and expressions of the outputs in terms of these names.
 
-    `inputs`: name of each input of the program, or its number as text.
+    `inputs` holds the name of each input of the program, or its number as text.
     """
     (outputs,) = program.outputs.values()
     uses = Counter([*program.index.tolist(), *outputs.tolist()])
@@ -119,7 +119,7 @@ def statements(program: Program, inputs: Sequence[str]) -> tuple[list[str], list
 
 
 def _assigned(name: str, text: str) -> str:
-    """Assignment inside a function; a long one is wrapped in brackets."""
+    """Assignment inside a function; a long expression is wrapped in brackets."""
     if len(text) <= LONGEST:
         return f"{name} = {text}"
     return f"{name} = (\n{_listed([text])}\n    )"
@@ -136,9 +136,9 @@ def function_file(
 ) -> str:
     """Module with `risk`, `gradient` and `step` of a state, or of states along the last axis.
 
-    `gradient`: ids of the gradient, of which a step subtracts eta times; `inputs`: scalar -> name,
-    real constant -> name, other inputs and real constants -> number; `start`, `eta`: one per
-    scalar; `title`: first line of the module's docstring.
+    A step subtracts eta times the gradient, whose ids are `gradient`. `inputs` holds the name of
+    each scalar, the name of each real constant, and the number of every other input. `start` and
+    `eta` have one number for each scalar; `title` is the first line of the module's docstring.
     """
     scalars, reals, numbers = inputs
     own = {name: _safe(name) for name in (*scalars.values(), *reals.values())}

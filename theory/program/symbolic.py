@@ -19,8 +19,8 @@ SHORT_PART = 3
 SHORT_PAGE = 80
 """Largest total number of operations of expressions without named parts."""
 SIMPLIFIED = 120
-"""Largest number of operations of an expression passed to sympy.simplify, which takes a second at
-most."""
+"""Largest number of operations of an expression passed to sympy.simplify, which takes at most a
+second."""
 LONG = 400
 """Number of operations above which expressions are built without sympy's evaluation."""
 Parts = list[tuple[sympy.Symbol, sympy.Expr]]
@@ -45,7 +45,7 @@ def _indicator(relation: Any) -> sympy.Expr:
 
 
 def _select(condition: Any, yes: Any, no: Any) -> sympy.Expr:
-    """Piecewise of a 0/1 condition; a relu becomes a maximum."""
+    """Piecewise expression of a 0/1 condition; a relu becomes a maximum."""
     relation = sympy.Ne(condition, 0)
     if isinstance(condition, sympy.Piecewise) and [a.expr for a in condition.args] == [1, 0]:
         relation = condition.args[0].cond
@@ -101,13 +101,13 @@ ARITHMETIC: Arithmetic = {
         "acosh", "atanh", "erf", "erfc", "sign", "floor", "atan2",
     )},
 }  # fmt: skip
-"""Operation -> function of sympy expressions."""
+"""Function of sympy expressions for each operation."""
 
 
 def size(expression: sympy.Expr, most: int) -> int:
     """Number of operations of an expression tree, counted up to slightly above `most`.
 
-    The tree of an expression with shared parts can be very large.
+    The count stops early because the tree of an expression with shared parts can be very large.
     """
     total, rest = 0, [sympy.sympify(expression)]
     while rest and total <= most:
@@ -131,9 +131,10 @@ def expressions(
     given: Mapping[int, sympy.Expr],
     read: Callable[[Any], sympy.Expr] = number,
 ) -> list[sympy.Expr]:
-    """Full sympy expressions of some values; long ones share parts in memory and stay unevaluated.
+    """Full sympy expressions of some values; long expressions share parts and stay unevaluated.
 
-    `given`: input -> expression; `read`: converts a fraction, inf or NaN: `number` or `decimal`.
+    `given` holds the expression of each input; `read`, which is `number` or `decimal`, converts a
+    fraction, inf or NaN.
 
     Examples
     --------
@@ -158,7 +159,8 @@ def named_parts(
 ) -> tuple[Parts, list[sympy.Expr]]:
     """Named common parts of some values, and expressions of the values in terms of these names.
 
-    `given`: input -> expression; `taken`: names to avoid; `read`: as in `expressions`.
+    `given` holds the expression of each input, and `taken` the names to avoid; `read` converts a
+    fraction, inf or NaN, as in `expressions`.
     """
     uses: Counter[int] = Counter(int(root) for root in roots)
     for value in order(values, roots, given):
@@ -170,7 +172,7 @@ def named_parts(
     def named(value: int, result: Any) -> Any:
         if uses[value] < 2 or size(result, SHORT_PART) < SHORT_PART:
             return result
-        within = isinstance(result, sympy.log)  # logsumexp: name the sum, which shares divide by
+        within = isinstance(result, sympy.log)  # logsumexp: name the sum, the divisor of shares
         parts.append((next(names), result.args[0] if within else result))
         return sympy.log(parts[-1][0]) if within else parts[-1][0]
 
@@ -179,7 +181,7 @@ def named_parts(
 
 
 def _names(taken: Iterable[str]) -> Iterator[sympy.Symbol]:
-    """Symbols t0, t1, ..., without those whose names are taken."""
+    """Yield the symbols t0, t1, ..., without symbols whose names are taken."""
     used = set(taken)
     names = (f"t{k}" for k in count())
     return (sympy.Symbol(name, real=True) for name in names if name not in used)
@@ -190,7 +192,7 @@ def common_parts(
 ) -> tuple[Parts, list[sympy.Expr]]:
     """Named common parts of expressions, and the expressions in terms of these names.
 
-    A short page has no named parts. `taken`: names to avoid.
+    Short expressions have no named parts. The names in `taken` are avoided.
     """
     if sum(size(e, SHORT_PAGE) for e in expressions) <= SHORT_PAGE:
         return [], list(expressions)

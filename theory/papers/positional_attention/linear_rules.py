@@ -8,9 +8,9 @@ the signal sets.
 
 *Equal weights, any link.* The score is Z, the sum of all values; given y = +1 it is C plus a walk
 of D - C independent steps in {-1, 0, 1}. The walk is a mixture of simple symmetric walks, so
-P(walk = k) decreases in |k| in steps of two, and :math:`P(Z = k \mid +) \geq P(Z = k \mid -)` for k > 0.
-The best link is therefore sign(Z), with error P(Z < 0) + P(Z = 0)/2. With m = q(D - C), the error
-exceeds 1/8 for m above about :math:`k C^2`, where :math:`k \to 1/\Phi^{-1}(7/8)^2` as C grows.
+P(walk = k) decreases in |k| in steps of two, and :math:`P(Z = k \mid +) \geq P(Z = k \mid -)` for
+k > 0. The best link is therefore sign(Z), with error P(Z < 0) + P(Z = 0)/2. With m = q(D - C), the
+error exceeds 1/8 for m above about :math:`k C^2`, with :math:`k \to 1/\Phi^{-1}(7/8)^2` as C grows.
 
 *Unequal weights, increasing link.* Slightly smaller weights of one set keep the sign of Z if Z != 0
 and decide ties, which lowers the error, because the reduced set is rarely the signal set.
