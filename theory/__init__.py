@@ -1,10 +1,9 @@
 """Models, data laws, symmetries and reduced recursions, derived with SymPy.
 
-The public names: a model from a file or from functions, classes of equal parameters, and
-permutation groups. `theory.notation`, `theory.claims` and `theory.events` define the types used by
-`theory.papers.<paper>`; `theory.closure` finds the closure of a model's training. This package runs
-no simulation and never imports `dynamics`, numba or matplotlib. SymPy is imported with the first
-name that needs it.
+The public names read a model from a file or build it from functions, and compute classes of equal
+parameters. `theory.notation`, `theory.claims` and `theory.events` define the types used by
+`theory.papers.<paper>`; `theory.closure` computes the closure of a model's training. This package
+runs no simulation and never imports `dynamics`, numba or matplotlib.
 """
 
 from importlib import import_module

@@ -1,6 +1,6 @@
 """Claims of papers, evidence from symbolic proofs, and functions shared by these proofs.
 
-A `Claim` never carries a verdict. Where a statement can be proved symbolically for one case,
+A `Claim` never carries a verdict. If a statement can be proved symbolically for one case, its
 `proof` returns the `Evidence`; measured verdicts belong to `dynamics`.
 """
 
@@ -24,9 +24,9 @@ from theory.summary import summarized
 class Evidence:
     """Result of a symbolic check.
 
-    `holds`: whether the statement is true; None if computation alone cannot decide; `case`: the
-    case that was computed, with its free symbols; `findings`: each comparison with its result, a
-    line each.
+    `holds` is True or False, or None if computation alone cannot decide. `case` describes the
+    computed case with its free symbols; each string of `findings` is one comparison with its
+    result.
     """
 
     holds: bool | None
@@ -83,10 +83,8 @@ class Claim:
 def read_claims(path: Path, *modules: ModuleType) -> tuple[Claim, ...]:
     """Read the claims of a TOML file: ``[[claim]]`` with the fields of `Claim`, shared ``[texts]``.
 
-    ``<NAME>`` in a text is replaced by the shared text of that name.
-
-    `path`: the TOML file; `*modules`: modules of the proofs, named in a claim as
-    ``module.function``.
+    ``<NAME>`` in a text is replaced by the shared text of that name. A claim names its proof as
+    ``module.function``, where `modules` contains the module.
     """
     table = tomllib.loads(path.read_text(encoding="utf-8"))
     proofs = {module.__name__.rpartition(".")[2]: module for module in modules}
@@ -116,9 +114,7 @@ class Exponential(sympy.Function):  # type: ignore[misc]
 
 
 def softmax(scores: Iterable[Any], exponential: Callable[[Any], Any] = sympy.exp) -> list[Any]:
-    """Softmax of explicit scores.
-
-    `exponential`: function used as the exponential.
+    """Softmax of explicit scores, with `exponential` in place of exp.
 
     Examples
     --------

@@ -3,14 +3,14 @@
 A `RelationalStructure` has vertices with kinds, and undirected edges. A colouring is *stable* if
 vertices of one colour have equally many neighbours of every colour. Refinement starts from the
 kinds, with the root p in its own colour, and ends in the coarsest stable colouring that separates p
-from the rest. Colours are shared by all roots: they are those of the coarsest stable colouring of
-the disjoint union of all rooted copies. Roots whose colourings use every colour equally often have
-one *type*.
+from all other vertices. Colours are shared by all roots: they are the colours of the coarsest
+stable colouring of the disjoint union of all rooted copies. Roots whose colourings use every colour
+equally often have one *type*.
 
 - Vertices with the same kind and the same neighbours are *twins*. Exchanging twins is an
-  automorphism, so one root of each class of twins is refined; the colourings of the others follow
-  by the exchange. Equal colours without a root are not enough: all vertices of a triangle and a
-  square side by side have one colour, but their rooted colourings differ.
+  automorphism, so one root of each class of twins is refined; the exchange gives the colouring of
+  every other twin. Equal colours without a root are not enough: all vertices of the disjoint union
+  of a triangle and a square have one colour, but their rooted colourings differ.
 - All roots are refined at once on 64-bit hashes, in which a multiset of neighbours is a sum. Equal
   true colours have equal hashes, so a collision can only make the result too coarse.
 - The result is then checked in integers to be stable. Every stable colouring is at least as fine
@@ -31,16 +31,15 @@ IntArray = NDArray[np.int64]
 HashArray = NDArray[np.uint64]
 
 ATTEMPTS = 8
-"""Number of hash functions tried before an error."""
+"""Number of hash functions tried before an ArithmeticError."""
 BLOCK = 1 << 17
-"""Colours processed at a time, few enough for a CPU cache."""
+"""Number of colours processed at a time, small enough for a CPU cache."""
 
 
 def by_appearance(labels: NDArray[Any]) -> tuple[IntArray, IntArray]:
     """Renumber labels as 0, 1, ... in the order of first appearance.
 
-    `labels`, shape (n,). Returns the numbers, int array, shape (n,), and the index of the first
-    appearance of each, int array, shape (distinct,).
+    Returns the new numbers, shape (n,), and the index of each number's first appearance.
 
     Examples
     --------
@@ -56,9 +55,10 @@ def by_appearance(labels: NDArray[Any]) -> tuple[IntArray, IntArray]:
 class RelationalStructure:
     """Vertices with kinds, and undirected edges.
 
-    `kinds`, shape (n,): kind of each vertex, at least 0; `edges`, shape (m, 2): the two different
-    ends of each edge, each pair once; `rows`: vertices to individualise, one at a time, default
-    all; `columns`: vertices whose colours are needed, default all.
+    The array `kinds`, shape (n,), holds the kind of each vertex, at least 0. The array `edges`,
+    shape (m, 2), holds the two different ends of each edge, each pair once. `rows` lists the
+    vertices to individualise, one at a time, and `columns` the vertices whose colours are needed;
+    both default to all vertices.
     """
 
     def __init__(
@@ -104,9 +104,9 @@ class RelationalStructure:
 class Refinement:
     """Stable colourings of a structure, one for each root.
 
-    `twin_of`, shape (rows,): line of `refined` for each row; `roots`, shape (lines,):
-    individualised vertex of each line; `refined`, shape (lines, n): colours of all vertices, shared
-    by all lines, numbered by first appearance.
+    The array `twin_of`, shape (rows,), holds for each row its line in `refined`; `roots`, shape
+    (lines,), is the individualised vertex of each line. The array `refined`, shape (lines, n),
+    holds the colours of all vertices, shared by all lines and numbered by first appearance.
     """
 
     structure: RelationalStructure
@@ -133,7 +133,7 @@ class Refinement:
 
 
 def refine(structure: RelationalStructure) -> Refinement:
-    """Refine with every row's vertex individualised in turn; colours are shared by all rows.
+    """Refine with the vertex of every row individualised in turn; colours are shared by all rows.
 
     Raises ArithmeticError if hashes collide in all `ATTEMPTS`, which is improbable by chance.
     """
@@ -162,13 +162,13 @@ def _odd(salt: int) -> np.uint64:
 
 
 def _blocks(structure: RelationalStructure, roots: IntArray) -> list[slice]:
-    """Slices of lines that are processed together."""
+    """Slices of the roots that are refined together."""
     width = max(1, BLOCK // max(1, structure.size))
     return [slice(begin, begin + width) for begin in range(0, roots.size, width)]
 
 
 def _kinds(structure: RelationalStructure, roots: IntArray) -> HashArray:
-    """Kind of each vertex, with a separate kind for each root, shape (n, lines)."""
+    """Kind of each vertex, with a separate kind for the root of each line, shape (n, lines)."""
     kinds = np.tile(structure.kinds.astype(np.uint64)[:, None], (1, roots.size))
     kinds[roots, np.arange(roots.size)] += np.uint64(structure.kinds.max(initial=0) + 1)
     return kinds
@@ -179,7 +179,7 @@ def _refined(
 ) -> NDArray[np.int32] | None:
     """Colours by hashing, shape (lines, n); None if hashes collide visibly.
 
-    Two lines with equal sums of hashes have the same colours; only one of them is counted.
+    If two lines have equal sums of hashes, they have the same colours, and only one is counted.
     """
     blocks = _blocks(structure, roots)
     states = [_mix(_kinds(structure, roots[block]), salt) for block in blocks]
@@ -209,9 +209,9 @@ def _refined(
 
 
 def is_stable(structure: RelationalStructure, roots: IntArray, refined: NDArray[np.int32]) -> bool:
-    """Whether colourings are stable, separate the root from the rest, and respect the kinds.
+    """Whether colourings are stable, separate the root from all others, and respect the kinds.
 
-    `roots`, shape (lines,); `refined`, shape (lines, n): colours 0, 1, ..., shared by all lines.
+    The colours `refined`, shape (lines, n), are 0, 1, ..., shared by all lines.
     """
     count = int(refined.max()) + 1
     kind_of, lists_of = np.full(count, -1, dtype=np.int64), np.empty((count, 2), dtype=np.int64)
@@ -246,13 +246,13 @@ class _Neighbours:
         self._begins = np.cumsum(self.degrees) - self.degrees
 
     def colours(self, colours: NDArray[np.int32]) -> IntArray:
-        """Sorted neighbour colours of all vertices, concatenated, shape (2 m,)."""
+        """Sorted colours of the neighbours of all vertices, concatenated, shape (2 m,)."""
         entries = self._vertex * self._bound + colours[self._other]
         entries.sort()
         return entries - self._vertex * self._bound
 
     def starts(self, vertices: IntArray, copy: int) -> IntArray:
-        """Begin and length of the lists of `vertices` in copy number `copy`, shape (., 2)."""
+        """First index and length of the neighbour lists of `vertices` in a copy, shape (., 2)."""
         begins = self._begins[vertices] + copy * self._vertex.size
         return np.column_stack([begins, self.degrees[vertices]])
 

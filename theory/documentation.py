@@ -21,15 +21,14 @@ from inspect import cleandoc
 MATH = re.compile(r":math:`([^`]+)`")
 DISPLAYED = re.compile(r"^\.\. math::(.*\n(?:[ \t]+\S.*\n)*)", re.MULTILINE)
 FENCE = re.compile(r"^(\s*)(?=~~~|```)", re.MULTILINE)
-"""Fence of a Markdown code block; docstrings use these characters to underline headings."""
+"""Fence of a Markdown code block, escaped because docstrings underline headings with its
+characters."""
 FIELD = re.compile(r"^:([A-Za-z_][\w, *]*):[ \t]+(\S.*(?:\n[ \t]+\S.*)*)(?:\n|\Z)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Documentation:
-    r"""Parsed docstring of a model.
-
-    `text`: the docstring.
+    r"""Parsed docstring of a model, whose original is `text`.
 
     Examples
     --------
@@ -55,7 +54,7 @@ class Documentation:
 
     @cached_property
     def fields(self) -> Mapping[str, str]:
-        """Name (or prefix of names with a ``*``) -> meaning, with formulas between dollar signs."""
+        """Meaning of each field name, with formulas between dollar signs."""
         return {
             name.strip(): from_docstring(_joined(meaning))
             for names, meaning in FIELD.findall(cleandoc(self.text) + "\n")

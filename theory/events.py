@@ -1,30 +1,31 @@
 """Rules of training events: named conditions on a run.
 
 A rule is an expression in *order parameters*: time, the scalars of the reduction, observables,
-``risk``, constants, and rates (``d_alpha`` is minus the per-entry gradient: change per unit of
-time, with time = eta times steps). One rule applies to reduced and to full runs. Gradient descent
-evaluates it at every step, recorded or not; the event is the first step that satisfies it.
+``risk``, constants, and rates. A rate such as ``d_alpha`` is minus the gradient per entry, the
+change per unit of time, where time is eta times steps. One rule applies to reduced and to full
+runs. Gradient descent evaluates each rule at every step, recorded or not; the event is the first
+step that satisfies the rule.
 
 - `Crossing`: an expression becomes non-negative.
 - `ExceedsRunMaximum`: a quantity exceeds the maximum of another over the *whole* run. The event
   depends on the horizon and is stored with it.
-- `RisesAgain`: a quantity falls, then rises above the value from which it fell. The event depends
-  on the horizon too.
+- `RisesAgain`: a quantity falls, then rises above the value from which it fell. This event also
+  depends on the horizon.
 
 `event_rules` parses rules as text:
 
 ========================================  =====================================================
-``"G >= D/2"``, also ``> <= <``           first step at which it holds (`Crossing`)
-``"gamma >= 1 while alpha > 0"``          the same, where the second holds too
+``"G >= D/2"``, also ``> <= <``           first step at which the comparison holds (`Crossing`)
+``"gamma >= 1 while alpha > 0"``          first step at which both comparisons hold
 ``"v stops growing"``                     first step at which the rate of v is at most 0
 ``"v starts growing"``                    first step at which the rate of v is positive
 ``"alpha rises again"``                   the minimum before a rise that lasts (`RisesAgain`)
 ``"gamma exceeds the maximum of rho"``    over the whole run (`ExceedsRunMaximum`)
-``"... after T0"``                        sought from the time of another event on
+``"... after T0"``                        the search begins at the time of the event T0
 ========================================  =====================================================
 
-The rate of a quantity at rest has a sign that is only rounding; it neither stops nor starts growing
-there, unless the rate is exactly 0 (see `Crossing`).
+The rate of a quantity at rest has a sign that is only rounding; the quantity neither stops nor
+starts growing at rest, unless the rate is exactly 0 (see `Crossing`).
 """
 
 from __future__ import annotations
@@ -47,11 +48,11 @@ if TYPE_CHECKING:
 
 LARGEST_POWER = 1024
 LISTED = 6
-"""Most known names listed in the message on an unknown name."""
+"""Most known names listed in the error message about an unknown name."""
 
 
 def _always() -> sympy.Expr:
-    import sympy  # a stored rule is read without it
+    import sympy  # imported here, because a stored rule is read without SymPy
 
     return sympy.Integer(1)
 
@@ -60,9 +61,9 @@ def _always() -> sympy.Expr:
 class EventRule:
     """Fields common to all rules.
 
-    `name`: key of the event in results; `meaning`: description in one line; `latex`: the condition,
-    for plots and tables; `after`: name of the event at whose time the search begins; `note`: remark
-    on a time that misleads, else "".
+    `name` is the key of the event in results, `meaning` its description in one line, and `latex`
+    the condition for plots and tables. The search begins at the time of the event `after`. `note`
+    is a remark on a time that misleads, else "".
     """
 
     whole_run: ClassVar[bool] = False
@@ -92,8 +93,8 @@ class Crossing(EventRule):
     strict : bool
         If True, the condition is ``expression > 0``.
     resolution : float
-        For an expression of rates that comes to rest at 0: smallest absolute value whose sign
-        counts, relative to the largest one of the run. An exact 0 after motion counts.
+        Smallest absolute value of an expression of rates whose sign counts, relative to its largest
+        absolute value in the run. An exact 0 after motion counts.
     guard_strict : bool
         If False, the guard is ``guard >= 0``.
     """
@@ -107,7 +108,7 @@ class Crossing(EventRule):
 
 @dataclass(frozen=True)
 class ExceedsRunMaximum(EventRule):
-    """First time with ``quantity > max over the run of bound``.
+    """First time at which ``quantity`` exceeds the maximum of ``bound`` over the whole run.
 
     Attributes
     ----------
@@ -126,15 +127,16 @@ class RisesAgain(EventRule):
     """Minimum from which ``quantity`` rises above its value at the begin of the search.
 
     The search begins at the event ``after``, with the value q0. The quantity must fall below q0,
-    exceed :math:`q_0 + r |q_0|` later, and be above q0 at the end of the run. The time of the event
-    is that of the least value in between. A smaller rise is not an event, however long it lasts.
+    exceed :math:`q_0 + r |q_0|` later, and be above q0 at the end of the run. The event is at the
+    least value between the fall and the rise. A smaller rise is not an event, however long it
+    lasts.
 
     Attributes
     ----------
     quantity : sympy.Expr
         In symbols named like the order parameters.
     relative : float
-        r.
+        Smallest rise r, relative to q0.
     """
 
     whole_run: ClassVar[bool] = True
@@ -144,15 +146,16 @@ class RisesAgain(EventRule):
 
 
 RISE = 0.05
-"""Rise above the value at the begin of the search for "rises again", relative to that value."""
+"""Smallest rise of "rises again" above the value at the begin of the search, relative to this
+value."""
 RESOLUTION = 1e-12
-"""Smallest absolute value of a rate whose sign counts, relative to the largest one of the run."""
+"""Smallest absolute value of a rate whose sign counts, relative to its largest value in the run."""
 FORMS = (
     "'G >= D/2', 'v stops growing', 'v starts growing', 'alpha rises again', "
     "'gamma exceeds the maximum of rho', each with 'after NAME' where needed"
 )
 FUNCTIONS = {"sqrt": 1, "log": 1, "exp": 1, "Abs": 1, "tanh": 1, "Min": 2, "Max": 2}
-"""Function -> number of arguments; Min and Max accept more."""
+"""Number of arguments of each function allowed in a rule; Min and Max accept more."""
 SPELLED = {"abs": "Abs", "min": "Min", "max": "Max"}
 
 
@@ -163,11 +166,12 @@ Letters = Callable[[str], Any]
 def event_rules(
     texts: Mapping[str, Any], names: Sequence[str], equal: Mapping[str, str] | None = None
 ) -> tuple[EventRule, ...]:
-    """Parse the rules of a model; ``after`` must refer to earlier ones.
+    """Parse the rules of a model; ``after`` must refer to earlier rules.
 
-    `texts`: name of the event -> rule; `names`: names allowed in rules; `equal`: name -> the name,
-    or ``-`` and the name, of an order parameter always equal to it, which replaces it. Raises
-    ModelError if a rule has none of the forms, or contains an unknown name.
+    `texts` maps the name of each event to its rule; `names` are the names allowed in rules. `equal`
+    maps a name to an order parameter that always equals it, with ``-`` if of opposite sign; this
+    order parameter replaces the name. Raises ModelError if a rule has none of the forms, or
+    contains an unknown name.
     """
     rules: list[EventRule] = []
     for name, text in texts.items():
@@ -185,10 +189,9 @@ def event_rules(
 def event_rule(
     name: str, text: str, names: Sequence[str], equal: Mapping[str, str] | None = None
 ) -> EventRule:
-    """Parse one rule; see the module for the forms.
+    """Parse one rule in one of the forms listed in the module docstring; see `event_rules`.
 
-    `name`: name of the event; `names`, `equal`: see `event_rules`. Raises ModelError if the text
-    has none of the forms, or contains an unknown name.
+    Raises ModelError if the text has none of the forms, or contains an unknown name.
     """
     try:
         return _rule(name, text, partial(_symbol, names=names, equal=equal or {}))
@@ -248,7 +251,7 @@ def _rule(name: str, text: str, symbol: Letters) -> EventRule:
 
 
 def _resolution(expression: sympy.Expr) -> float:
-    """`RESOLUTION` for an expression that is 0 at rest, since only its sign counts; else 0."""
+    """`RESOLUTION` for an expression that is 0 at rest, where only its sign counts; else 0."""
     rates = {symbol: 0 for symbol in expression.free_symbols if symbol.name.startswith("d_")}
     return RESOLUTION if rates and expression.subs(rates) == 0 else 0.0
 
@@ -336,7 +339,7 @@ def _held(node: ast.AST, value: Any) -> Any:
     import sympy
 
     if not value.is_number or value.is_real is not True:
-        return value  # `_expression` refuses values that are not real numbers
+        return value  # `_expression` raises an error for values that are not real numbers
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):

@@ -1,7 +1,7 @@
 """Checked results of a model's functions: laws of samples, named arrays, and errors.
 
-A law has every sample, of one structure, stacked in arrays, with probabilities. A `ModelError` has
-a message of one line with the line number of the user's file.
+A law holds every sample stacked in arrays, with probabilities; all samples have one structure. The
+message of a `ModelError` is one line with the line number of the user's file.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ModelError(ValueError):
 def blamed(role: str, path: Path | None) -> Iterator[None]:
     """Turn an error of a user's function into a `ModelError` with the line that raised it.
 
-    `role`: name of the function; `path`: model file.
+    `role` is the name of the function, and `path` the model file.
     """
     try:
         yield
@@ -54,10 +54,7 @@ def error_text(error: BaseException) -> str:
 
 
 def line_of(error: BaseException, path: Path | None) -> str:
-    """Text `` (my.py, line 7)`` with the last line of the model file in an error's traceback.
-
-    `path`: model file.
-    """
+    """Text `` (my.py, line 7)`` with the last line of the model file in an error's traceback."""
     if path is None:
         return ""
     frames = traceback.extract_tb(error.__traceback__)
@@ -68,10 +65,7 @@ def line_of(error: BaseException, path: Path | None) -> str:
 
 
 def line_of_function(function: Any, path: Path | None) -> str:
-    """Text `` (my.py, line 7)`` with the first line of a function of the model file.
-
-    `path`: model file.
-    """
+    """Text `` (my.py, line 7)`` with the first line of a function of the model file."""
     code = getattr(function, "__code__", None)
     if path is None or code is None:
         return ""
@@ -85,8 +79,8 @@ FloatArray = NDArray[np.float64]
 class Law:
     """A law of samples, stacked in arrays.
 
-    `weights`, shape (N,): probabilities with sum 1; `samples`: array or structure of arrays, shape
-    (N, ...).
+    The probabilities `weights`, shape (N,), sum to 1. `samples` is an array or a structure of
+    arrays, shape (N, ...).
     """
 
     weights: FloatArray
@@ -101,8 +95,8 @@ class Law:
 def stacked(samples: list[Any], role: str) -> Any:
     """Stack samples of one structure into arrays with a leading axis.
 
-    `role`: name of the function that returned them, for messages. Raises ModelError if two samples
-    differ in structure or shape, or one is not a number.
+    Raises ModelError if two samples differ in structure or shape, or one is not a number. The
+    message names `role`, the function that returned the samples.
     """
     first = samples[0]
     if isinstance(first, Mapping):
@@ -136,10 +130,11 @@ def stacked(samples: list[Any], role: str) -> Any:
 def leading_axis(
     drawn: Any, count: int, like: Any = None, place: str = "", role: str = "samples"
 ) -> Any:
-    """Check arrays of samples: one leading axis, parts and shapes like the law's samples.
+    """Check arrays of samples: one leading axis, parts and shapes like the samples of a law.
 
-    `drawn`, shape (count, ...); `like`: samples of the law; `place`: line of the function, for
-    messages; `role`: name of the function and of the part, for messages. Raises ModelError.
+    The arrays `drawn` have shape (count, ...), and `like` holds samples of the law. Raises
+    ModelError with `role`, the name of the function and of the part, and `place`, the line of the
+    function.
     """
     usual = drawn if like is None else like
     if isinstance(usual, (Mapping, tuple, list)):
@@ -170,7 +165,7 @@ def leading_axis(
 
 
 def _keys(structure: Any) -> dict[str, Any]:
-    """Parts of a sample: name in messages -> key; empty for an array."""
+    """Key of each part of a sample by its name in messages; empty for an array."""
     if isinstance(structure, Mapping):
         return {str(key): key for key in structure}
     many = len(structure) if isinstance(structure, (tuple, list)) else 0
@@ -178,10 +173,7 @@ def _keys(structure: Any) -> dict[str, Any]:
 
 
 def select_samples(samples: Any, index: Any) -> Any:
-    """Samples at an index of the leading axis.
-
-    `samples`, of shape (N, ...).
-    """
+    """Samples at an index of the leading axis, which has length N."""
     if isinstance(samples, Mapping):
         return {name: select_samples(part, index) for name, part in samples.items()}
     if isinstance(samples, (tuple, list)):
@@ -227,10 +219,7 @@ def pairs(law: Any, role: str = "law") -> Iterable[tuple[Any, Any]]:
 
 
 def named_arrays(role: str, value: Any) -> dict[str, FloatArray]:
-    """Arrays returned by ``start`` or ``fixed``, in double precision.
-
-    `role`: ``start`` or ``fixed``, for messages; `value`: result of the function.
-    """
+    """Arrays returned by ``start`` or ``fixed`` (the `role` in messages), in double precision."""
     if not isinstance(value, Mapping) or not value:
         given = "an empty dict" if value == {} else type(value).__name__
         raise ModelError(f"{role} gives {given}; {role} can give a dict of arrays")

@@ -3,12 +3,12 @@ r"""Models as a few functions: trained arrays at the start, data law, loss.
 The keyword arguments of the functions are the constants of the model, with the defaults of the
 arguments. The expectation has one of three forms:
 
-1. ``law`` and ``loss``: a finite law, :math:`R(\theta) = \sum_s P_s\, \ell(\theta, s)`, exact; 2.
-``risk``: the population risk in closed form; 3. ``sample``, ``loss`` and ``symmetry``: a law that
-can be sampled, with the symmetry stated.
+1. ``law`` and ``loss``: a finite law, :math:`R(\theta) = \sum_s P_s\, \ell(\theta, s)`, exact;
+2. ``risk``: the population risk in closed form;
+3. ``sample``, ``loss`` and ``symmetry``: a law that can be sampled, with the symmetry stated.
 
-Nothing is compiled here. `theory.closure` finds the entries that stay equal under gradient descent,
-the engine of `dynamics` runs the model, and `theory.model_file` reads a model from a Python file.
+`theory.closure` finds the entries that stay equal under gradient descent, the engine of `dynamics`
+runs the model, and `theory.model_file` reads a model from a Python file.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ LEADING: Mapping[str, tuple[str, ...]] = {
     "reduced_observe": ("scalars", "sample", "xp"),
     "step": ("gradient", "memory", "entry", "step", "eta", "xp"),
 }
-"""Functions of a model -> their arguments that are not constants."""
+"""Arguments of each function of a model that are not constants."""
 TABLES: Mapping[str, tuple[type, ...]] = {
     "names": (Mapping,),
     "events": (Mapping,),
@@ -77,11 +77,12 @@ TABLES: Mapping[str, tuple[type, ...]] = {
     "limits": (tuple, list),
     "claims": (tuple, list, Mapping),
 }
-"""Parts of a model given as plain values -> types; names, events and sizes may be functions."""
+"""Allowed types of each part given as plain values; names, events and sizes may also be
+functions."""
 DECLARED = ("reduced", "sizes", "configurations", "names")
-"""Parts of a declared reduction; all of them are required."""
+"""Parts of a declared reduction, required together."""
 SETTINGS = ("eta", "steps", "rule", "schedule", "stages")
-"""Run settings of a model file, plain values."""
+"""Settings of a run in a model file, given as plain values."""
 RESERVED = frozenset({
     "time", "rtol", "eta", "steps", "rule", "schedule", "stages", "record", "samples", "seeds",
     "full", "expectation",
@@ -92,12 +93,12 @@ RESERVED = frozenset({
     "point", "risk", "outside", "outcome", "end_time", "entries", "scalars", "free", "done",
     "block", "R",
 })  # fmt: skip
-"""Names of flags, arguments, results and letters of pages, forbidden for constants."""
+"""Names forbidden for constants: names of flags, arguments and results, and letters of pages."""
 SHARED = frozenset({
     "omega", "seed", "format", "width", "linear", "start", "dtype", "test_samples",
     "momentum", "nesterov", "b1", "b2", "eps", "weight_decay", "plane", "basins", "x", "y",
 })  # fmt: skip
-"""Names of flags allowed for constants; the flag then sets the constant."""
+"""Names of flags that a model may use for constants; the flag then sets the constant."""
 QUANTITIES = frozenset({
     "risk", "outside", "time", "steps", "record", "event", "entry", "event_state", "outcome",
     "end_time", "entries", "scalars", "free", "done", "block", "point", "R", "eta",
@@ -111,7 +112,7 @@ BEGINNINGS = ("d_", "time_", "path_", "uncertainty_", "observed_", HELD_OUT)
 """Prefixes forbidden for names of scalars and observables."""
 SUM_TOLERANCE = 1e-12
 MOST_SAMPLES = 5_000_000
-"""Most samples of an enumerated law, including those with probability 0."""
+"""Most samples of an enumerated law, including samples with probability 0."""
 MOST_NUMBERS = 2**29
 """Most numbers in all samples of an enumerated law: 4 GiB in double precision."""
 
@@ -332,7 +333,7 @@ class Model:
 
     @cached_property
     def constants(self) -> dict[str, Any]:
-        """Constant -> default, in the order of the functions' arguments."""
+        """Default of each constant, in the order of the functions' arguments."""
         defaults: dict[str, Any] = {}
         first: dict[str, str] = {}
         missing: dict[str, str] = {}
@@ -363,7 +364,7 @@ class Model:
 
     @property
     def only_drawn(self) -> bool:
-        """Whether the law can only be sampled."""
+        """Whether the law can only be sampled, not enumerated."""
         return self.law is None and self.risk is None
 
     @property
@@ -373,14 +374,14 @@ class Model:
 
     @cached_property
     def functions(self) -> dict[str, Callable[..., Any]]:
-        """Role -> function; a start has a role such as ``starts, random``."""
+        """Function of each role; the role of a start is such as ``starts, random``."""
         roles = {role: getattr(self, role) for role in LEADING}
         roles |= {_start(name): function for name, function in self.starts.items()}
         return {role: function for role, function in roles.items() if callable(function)}
 
     @cached_property
     def arguments(self) -> dict[str, dict[str, inspect.Parameter]]:
-        """Role -> constants of the function."""
+        """Constants of the function of each role."""
         result: dict[str, dict[str, inspect.Parameter]] = {}
         for role, function in self.functions.items():
             leading = LEADING.get(role, ("rng",))
@@ -403,7 +404,7 @@ class Model:
         Raises
         ------
         ModelError
-            With the line of the file, if the function raises.
+            If the function raises; the message has the line of the file.
         """
         arguments = {name: constants[name] for name in self.arguments[role]}
         with self.blamed(role):
@@ -447,7 +448,7 @@ class Model:
         Raises
         ------
         ModelError
-            As for `starting_arrays`, or if names or shapes differ.
+            If names or shapes differ from ``start``, or an entry is not a finite number.
         """
         role = _start(name)
         found = named_arrays(role, self.call(role, generator, constants=constants))
@@ -521,18 +522,18 @@ class Model:
         return Law(np.array(weights), stacked(samples, role))
 
     def held_out_law(self, constants: Mapping[str, Any], like: Law) -> Law:
-        """Every sample of ``held_out``.
+        """Every sample of the second law ``held_out``.
 
         Parameters
         ----------
         constants : mapping
         like : Law
-            Law of training: the samples have the same parts, shapes and types.
+            Law of training, whose samples have the same parts, shapes and types.
 
         Raises
         ------
         ModelError
-            As for `enumerated_law`, or if the samples differ from those of the law in form.
+            If samples differ from those of training in form, or `enumerated_law` would raise.
         """
         law = self.enumerated_law(constants, role="held_out")
         place = line_of_function(self.held_out, self.path)
@@ -574,7 +575,7 @@ class Model:
         return Law(weights, select_samples(listed.samples, index))
 
     def table(self, role: str, constants: Mapping[str, Any]) -> dict[str, Any]:
-        """``names``, ``events`` or ``sizes`` at some constants, as a dict."""
+        """Part ``names``, ``events`` or ``sizes`` of the model at some constants, as a dict."""
         value = getattr(self, role)
         if callable(value):
             value = self.call(role, constants=constants)
@@ -588,7 +589,7 @@ class Model:
 def check_name(role: str, name: Any, others: Mapping[str, Any]) -> None:
     """Raise ModelError if a name of a scalar or an observable is not a word, or is taken.
 
-    `role`: part of the model, for the message; `others`: taken names, such as the constants.
+    The message names `role`, the part of the model; `others` contains the taken names.
     """
     if not isinstance(name, str) or not name.isidentifier():
         raise ModelError(f"{role}: {name!r} is not a word such as alpha or S_12")
@@ -597,7 +598,7 @@ def check_name(role: str, name: Any, others: Mapping[str, Any]) -> None:
 
 
 def _start(name: str) -> str:
-    """Role of a start, in messages and in `Model.functions`."""
+    """Role of a start, used in messages and in `Model.functions`."""
     return f"starts, {name}"
 
 
@@ -606,7 +607,7 @@ def _shapes(shapes: Mapping[str, Any]) -> str:
 
 
 def _plain(name: str, default: Any) -> Any:
-    """A default as a plain value: int, float, str, bool or None."""
+    """Default of a constant as a plain value: int, float, str, bool or None."""
     if isinstance(default, np.generic):
         default = default.item()
     if isinstance(default, (bool, str)) or default is None:

@@ -18,7 +18,7 @@ from theory.model import LEADING, SETTINGS, TABLES, Model
 PACKAGES = tuple(
     f"{Path(__file__).resolve().parents[1] / name}{os.sep}" for name in ("theory", "dynamics")
 )
-"""Directories whose modules do not belong to a model's source."""
+"""Directories of installed packages, whose modules do not belong to a model's source."""
 
 
 def read_model(path: str | Path) -> Model:
@@ -65,11 +65,11 @@ def read_model(path: str | Path) -> Model:
     module.__file__ = str(file)
     try:
         with _imports_from(file.parent) as imported:
-            sys.modules[module.__name__] = module  # dataclasses look their module up by name
+            sys.modules[module.__name__] = module  # dataclasses look up their module by name
             exec(compile(text, str(file), "exec"), module.__dict__)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # SystemExit too
+    except BaseException as error:  # SystemExit is not an Exception
         raise ModelError(
             f"{file.name} cannot be run: {error_text(error)}{line_of(error, file)}"
         ) from error
@@ -92,7 +92,8 @@ def read_model(path: str | Path) -> Model:
 def _imports_from(folder: Path) -> Iterator[set[str]]:
     """Import helper modules from a folder, remove them from `sys.modules`, yield their files.
 
-    They run again for each model: a helper may have changed, or share its name with another's.
+    Helpers run again for each model, since a helper may have changed or share its name with
+    another.
     """
     files, hidden, writes = set[str](), _modules_in(folder), sys.dont_write_bytecode
     for name in hidden:

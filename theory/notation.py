@@ -1,7 +1,7 @@
 """Notation tables: every letter of a paper, once.
 
 A letter has a code name, a LaTeX form, a shape and a meaning. Each system fills one `Notation`;
-derivations take their SymPy symbols from it, plots and printed derivations their labels.
+derivations take their SymPy symbols from this table, and plots their labels.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ GREEK = {
     "xi": "ξ", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "upsilon": "υ", "phi": "φ",
     "chi": "χ", "psi": "ψ", "omega": "ω",
 }  # fmt: skip
-"""Name of a Greek letter -> the letter."""
+"""Greek letter of each name."""
 
 
 @dataclass(frozen=True)
 class NotationEntry:
     """One row of a notation table.
 
-    `name`: code name, ASCII (``"alpha"``); `letter`: the paper's letter as plain text (``"α"``);
-    `latex`: LaTeX form without dollar signs; `meaning`: one line, with the unit if there is one;
-    `assumptions`: assumptions of the SymPy symbol; `shape`: ``"scalar"`` or for example ``"D x
-    D"``.
+    `name` is the code name in ASCII (``"alpha"``), `letter` the paper's letter as plain text
+    (``"α"``), and `latex` the LaTeX form without dollar signs. `meaning` is one line, with a unit
+    if it has one. `assumptions` are those of the SymPy symbol; `shape` is ``"scalar"`` or for
+    example ``"D x D"``.
     """
 
     name: str
@@ -54,9 +54,7 @@ Row = tuple[Any, ...]
 
 
 def word(name: str, meaning: str) -> Row:
-    r"""Row of a quantity without a letter: its name in words, upright in LaTeX.
-
-    `name`: code name.
+    r"""Row of a quantity without a letter: its code name in words, upright in LaTeX.
 
     Examples
     --------
@@ -68,7 +66,7 @@ def word(name: str, meaning: str) -> Row:
 
 
 class Notation(Mapping[str, NotationEntry]):
-    """Notation table of one system: code name -> `NotationEntry`.
+    """Notation table of one system, from code name to `NotationEntry`.
 
     Parameters
     ----------
@@ -106,7 +104,7 @@ class Notation(Mapping[str, NotationEntry]):
 
     def symbol(self, name: str) -> sympy.Symbol:
         """SymPy symbol of a code name, with the assumptions of the table."""
-        import sympy  # a stored table is read without it
+        import sympy  # imported here, because a stored table is read without SymPy
 
         return sympy.Symbol(name, **dict(self[name].assumptions))
 
@@ -129,7 +127,7 @@ class Notation(Mapping[str, NotationEntry]):
         return f"${self[name].latex}$" if name in self else name.replace("_", " ")
 
     def letters(self) -> dict[str, str]:
-        """Code name -> LaTeX, of every row."""
+        """LaTeX of every code name."""
         return {name: entry.latex for name, entry in self._letters.items()}
 
     def meanings(self, names: str) -> tuple[tuple[str, str], ...]:
@@ -140,11 +138,9 @@ class Notation(Mapping[str, NotationEntry]):
 def latex_of(name: str, arrays: Iterable[str] = ()) -> str:
     r"""LaTeX of a code name: ``alpha0`` is ``\alpha_{0}``, ``A_0_1`` is ``A_{0,1}``.
 
-    Words in an index are separated by spaces, as in ``A_{to mask}``. An array with an index is put
-    in brackets before the index of its entry, ``(W_{1})_{0,0}``. A quantity on the held-out law has
-    the superscript "held out".
-
-    `arrays`: names of arrays; ``name`` may be that of an entry.
+    Words in an index are separated by spaces, as in ``A_{to mask}``. An array with an index, given
+    in `arrays`, is put in brackets before the index of its entry: ``(W_{1})_{0,0}``. A quantity on
+    the held-out law has the superscript "held out".
     """
     if name.startswith(HELD_OUT):
         base = name.removeprefix(HELD_OUT)

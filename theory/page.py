@@ -22,13 +22,13 @@ from sympy.printing.str import StrPrinter
 from theory.summary import summarized
 
 WIDTH = 100
-"""Columns of a page with wrapped lines."""
+"""Most characters in a line of a wrapped page."""
 GAP = " " * 4
-"""Space between equations on one line."""
+"""Space between two equations on one line."""
 SHORT = WIDTH // 2
-"""Most columns of an equation that shares its line with another."""
+"""Most characters of an equation that shares its line with another equation."""
 LONGEST = 90
-"""Most characters in a line of a sum in LaTeX, without commands."""
+"""Most characters in a line of a LaTeX sum, without counting commands."""
 MEAN, INNER = "E", "inner"
 """Names of the functions printed as ``E[f]`` and ``<u, v>``."""
 PREAMBLE = r"""\documentclass{article}
@@ -57,10 +57,9 @@ class HandWritten:
 class Section:
     """A heading, letters, sentences and equations.
 
-    `sentences`: printed before the equations; `equations`: tuples (left, right) or (left, right,
-    relation) of strings, SymPy expressions or `HandWritten`, with the relation ``"="`` or ``"<="``;
-    `arrays`: small arrays, printed after the equations; `letters`: definitions in words, printed
-    before the sentences.
+    Definitions in words, `letters`, and then the `sentences` precede the `equations`; small
+    `arrays` follow. An equation is a tuple (left, right) or (left, right, relation) of strings,
+    SymPy expressions or `HandWritten`; a relation is ``"="`` or ``"<="``.
     """
 
     heading: str
@@ -80,9 +79,9 @@ class Page:
     title, source : str
     sections : tuple of Section
     letters : mapping
-        Code name -> LaTeX.
+        LaTeX of each code name.
     wrapped : bool
-        Whether lines have at most `WIDTH` columns.
+        Whether lines have at most `WIDTH` characters.
     model : tuple of Section
         Definition of the model in about five equations: law, network, risk, step.
     """
@@ -95,7 +94,7 @@ class Page:
     model: tuple[Section, ...] = ()
 
     def as_text(self) -> str:
-        """Plain text; sums are written ``sum(f(k), k = 1..K)``.
+        """Page as plain text; sums are written ``sum(f(k), k = 1..K)``.
 
         Examples
         --------
@@ -151,7 +150,7 @@ class Page:
         )
 
     def as_latex(self, standalone: bool = False) -> str:
-        """LaTeX with a paragraph for each section, equations in an align environment.
+        """Page as LaTeX with a paragraph for each section, equations in an align environment.
 
         Parameters
         ----------
@@ -245,12 +244,12 @@ def _capitalized(text: str) -> str:
 
 
 def _ended(text: str) -> str:
-    """A sentence with its full stop, unless a colon leads on to the equations."""
+    """Sentence with its full stop, unless it ends with a colon before the equations."""
     return text if text.endswith((".", ":")) else f"{text}."
 
 
 def _sentences(section: Section) -> list[str]:
-    """Definitions of the letters, then the sentences."""
+    """Definitions of a section's letters, then its sentences."""
     words = "; ".join(f"`{name}`: {meaning}" for name, meaning in section.letters)
     return ([words + "."] if words else []) + list(section.sentences)
 
@@ -261,7 +260,7 @@ def _row(equation: tuple[Any, ...]) -> str:
 
 
 class Entry(sympy.Indexed):  # type: ignore[misc]
-    """Entry of `Entries`, sorted among the letters of a product."""
+    """Entry of an indexed letter of type `Entries`, sorted among the letters of a product."""
 
     @classmethod
     def class_key(cls) -> tuple[int, int, str]:
@@ -270,7 +269,7 @@ class Entry(sympy.Indexed):  # type: ignore[misc]
 
 
 class Entries(sympy.IndexedBase):  # type: ignore[misc]
-    """Indexed letter with `Entry` as its entries."""
+    """Indexed letter whose entries are of type `Entry`."""
 
     def __getitem__(self, indices: Any, **options: Any) -> Entry:
         return Entry(self, *(indices if isinstance(indices, tuple) else (indices,)))

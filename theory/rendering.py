@@ -16,11 +16,11 @@ from theory.notation import latex_of
 from theory.page import HandWritten, Section
 
 MOST_ROWS = 16
-"""Most rows and columns of an array whose classes are printed."""
+"""Most rows, and most columns, of an array whose classes are printed."""
 MOST_ENTRIES = 4
-"""Most entries of a class that are printed."""
+"""Most printed entries of a class."""
 MOST_SCALARS = 24
-"""Most scalars with a printed derivative."""
+"""Most scalars whose derivatives are printed."""
 MOST_LAWS = 12
 BY_THE_FLOW = (
     "first integrals of the flow, compared with its rates at random states; gradient descent "
@@ -35,10 +35,10 @@ def closure_sections(
     entry_names: Sequence[str],
     integrals: Sequence[tuple[sympy.Expr, float]] = (),
 ) -> list[Section]:
-    """Sections on the scalars, the linear space and the conserved quantities.
+    """Sections on the scalars, the linear space and the conserved quantities of a closure.
 
-    `entry_names`: array and position of every entry; `integrals`: first integrals of the flow
-    beyond the laws of the closure, with their values.
+    The array and position of every entry are in `entry_names`. `integrals` holds first integrals of
+    the flow beyond the laws of the closure, with their values.
     """
     equal, still = [], []
     for k, name in enumerate(closure.names[:MOST_SCALARS]):
@@ -144,11 +144,11 @@ def _class_numbers(closure: Closure) -> tuple[tuple[str, tuple[tuple[str, ...], 
 def multiplicities(
     sizes: Mapping[tuple[int, ...], int], names: Sequence[str]
 ) -> tuple[sympy.Expr | None, int]:
-    """Fit a polynomial of the constants to the number of entries of a scalar.
+    """Fit a polynomial in the constants `names` to the number of entries of a scalar.
 
-    `sizes`: values of the constants -> number of entries; `names`: the constants. Returns the
-    polynomial of least degree through all points, or None if the points do not determine one and
-    check it; and the number of points that check it.
+    `sizes` maps values of the constants to the number of entries. Returns the polynomial of least
+    degree through all points and the number of points that check it. The polynomial is None if the
+    points do not determine it, or if no point is left to check it.
     """
     symbols = [sympy.Symbol(name, real=True) for name in names]
     points = [dict(zip(symbols, point, strict=True)) for point in sizes]

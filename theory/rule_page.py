@@ -12,7 +12,7 @@ from theory.page import HandWritten, Section
 from theory.update_rules import INPUTS, UpdateRule
 
 LETTERS = {"gradient": "g", "entry": "theta", "step": "t", "norm": "norm_g"}
-"""Letters of inputs; other inputs are printed by name."""
+"""Letter of each input of a rule; an input without a letter is printed by name."""
 SPELLED = {"weight_decay": r"\mathrm{weight\_decay}", "norm_g": r"\lVert g \rVert"}
 """LaTeX of the letters of rules."""
 
@@ -20,7 +20,7 @@ SPELLED = {"weight_decay": r"\mathrm{weight\_decay}", "norm_g": r"\lVert g \rVer
 def rule_section(rule: UpdateRule, by_array: bool = False, gradients: bool = False) -> Section:
     """Section with the recursion of a rule for one entry, and the properties conserved by training.
 
-    `by_array`: whether arrays have their own stages; `gradients`: whether the page has the gradient
+    With `by_array`, arrays have their own stages. With `gradients`, the page shows the gradient
     ``g(theta)`` of every scalar.
     """
     names = [*INPUTS, *rule.numbers]

@@ -11,13 +11,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 ROWS, WIDTH = 7, 72
-"""Most lines below the first, and most characters of a value in a line."""
+"""Most lines below the first line of a result, and most characters of a value in a line."""
 LINE = 88
 """Most characters of a result printed in one line."""
 ENTRIES = 4
-"""Most numbers of an array that are printed."""
+"""Most printed numbers of an array."""
 HIDDEN = ("presentation",)
-"""Fields that describe the plot of a result and are not printed."""
+"""Names of fields that describe the plot of a result and are not printed."""
 
 Result = TypeVar("Result", bound=type)
 
@@ -25,8 +25,8 @@ Result = TypeVar("Result", bound=type)
 def summarized(cls: Result) -> Result:
     """Give a class of results a short ``repr``, and an HTML table for notebooks.
 
-    Rows are the mapping from label to value returned by the method ``overview``; by default the
-    fields.
+    The method ``overview`` of the class returns the rows as a mapping from label to value; without
+    this method, the fields are the rows.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def summarized(cls: Result) -> Result:
 
 
 def _rows(result: Any) -> dict[str, str]:
-    """Label -> text of nonempty values; the last row lists further labels."""
+    """Text of each nonempty value by its label; the last row lists the labels left out."""
     if hasattr(result, "overview"):
         content = result.overview()
     else:
@@ -114,7 +114,7 @@ def _sequence(values: Sequence[Any]) -> str:
 
 
 def _array(values: np.ndarray) -> str:
-    """Numbers of a short array; dtype, shape and range of a longer one."""
+    """Numbers of a short array; dtype, shape and range of a longer array."""
     if values.size <= ENTRIES and values.dtype.kind in "biufc":
         return "[" + ", ".join(f"{entry:.4g}" for entry in values.ravel()) + "]"
     text = f"{values.dtype} array {values.shape}"

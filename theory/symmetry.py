@@ -3,9 +3,9 @@ r"""Classes of equal parameters: orbits of index pairs under a permutation group
 If a group :math:`H` of permutations of the patches leaves the population risk unchanged,
 :math:`R(P_\pi A P_\pi^T) = R(A)` for every :math:`\pi \in H`, then the gradient is equivariant and
 gradient descent from a symmetric start keeps :math:`A_{ij} = A_{\pi(i)\pi(j)}` for ever. The
-entries of A that stay equal are the orbits of :math:`H` on index pairs. They are the connected
-components of the graph on the :math:`D^2` pairs with an edge
-:math:`(i, j) - (\pi(i), \pi(j))` for each *generator*; the group itself is never enumerated.
+entries of A that stay equal are the orbits of :math:`H` on index pairs. An orbit is a connected
+component of the graph on the :math:`D^2` pairs with an edge :math:`(i, j) - (\pi(i), \pi(j))` for
+each *generator*; the group itself is never enumerated.
 
 Without a group, colour refinement of a relational structure (`theory.color_refinement`) finds
 classes that stay equal for a gradient that depends on stable colours only; orbits refine them.
@@ -126,10 +126,10 @@ class Partition:
     def group(self) -> PermutationGroup:
         """Group of permutations that map sets onto sets: product of wreath products S_c wr S_m.
 
-        For each size ``c`` that occurs ``m`` times: a transposition and a cycle inside the first
-        set of that size, a swap of the first two sets of that size and a cycle through all of them.
-        These generate S_c wr S_m, because conjugation carries the first set's S_c to the other
-        sets.
+        For each size ``c`` that occurs ``m`` times, the generators are a transposition and a cycle
+        inside the first set of that size, a swap of the first two sets of that size and a cycle
+        through all of them. They generate S_c wr S_m, because conjugation carries the S_c of the
+        first set to all sets.
         """
         by_size: dict[int, list[IntArray]] = {}
         for members in self.sets:
@@ -155,8 +155,8 @@ class Partition:
 class Classes:
     """Classes of index pairs that stay equal under training.
 
-    `labels`, shape (D, D), or (rows, columns) of a relational structure: class of each pair,
-    numbered by first appearance row by row, so the class of (0, 0) is 0.
+    The array `labels` holds the class of each pair, numbered by first appearance row by row. Its
+    shape is (D, D), or (rows, columns) of a relational structure.
     """
 
     labels: IntArray
@@ -173,7 +173,7 @@ class Classes:
 
     @cached_property
     def representatives(self) -> list[tuple[int, int]]:
-        """The first pair (i, j) of each class."""
+        """First pair (i, j) of each class."""
         first = np.unique(self.labels.ravel(), return_index=True)[1]
         return [divmod(int(k), self.labels.shape[1]) for k in first]
 

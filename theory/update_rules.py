@@ -27,9 +27,9 @@ from theory.summary import summarized
 Step = Callable[..., Any]
 ARGUMENTS = ("gradient", "memory", "entry", "step", "eta", "xp")
 INPUTS = ("gradient", "entry", "step", "eta", "norm")
-"""First inputs of the program of a rule; memory and constants follow."""
+"""First inputs of the program of a rule, before memory and constants."""
 MOST_MEMORY = 4
-"""Most numbers in the memory of a rule for each entry."""
+"""Most numbers that a rule stores for each entry."""
 
 
 @summarized
@@ -37,11 +37,11 @@ MOST_MEMORY = 4
 class UpdateRule:
     """Update rule of training.
 
-    `function`: (gradient, memory, entry, step, eta, xp, constants by name) -> (change, memory),
-    with memory one number or a tuple of several; `constants`: values by name; a boolean selects a
-    formula; `memory`: count of numbers stored for each entry; `spaces`: whether the rule keeps
-    linear spaces: each change is one linear map of all gradients up to the step; `weight_decay`:
-    multiple of each entry added to its gradient before the rule.
+    `function` maps (gradient, memory, entry, step, eta, xp, constants by name) to (change, memory),
+    where memory is one number or a tuple of numbers. `constants` holds values by name; a boolean
+    selects a formula. `memory` is the count of numbers stored for each entry. `spaces` tells
+    whether the rule keeps linear spaces: each change is one linear map of all gradients up to the
+    step. `weight_decay` times each entry is added to its gradient before the rule.
     """
 
     name: str
@@ -62,22 +62,22 @@ class UpdateRule:
 
     @property
     def decays(self) -> bool:
-        """Whether entries without a gradient move."""
+        """Whether entries without a gradient move, by weight decay."""
         return bool(self.weight_decay or self.constants.get("weight_decay"))
 
     @property
     def with_norm(self) -> bool:
-        """Whether the rule takes the norm of the gradient by all entries."""
+        """Whether the rule uses the norm of the gradient by all entries."""
         return "norm" in inspect.signature(self.function).parameters
 
     @property
     def options(self) -> dict[str, float]:
-        """Constants that can be chosen, with their values."""
+        """Constants that a user can choose, with their values."""
         return {"weight_decay": self.weight_decay, **self.constants}
 
     @property
     def numbers(self) -> dict[str, float]:
-        """Constants in the formulas; booleans, which select a formula, are left out."""
+        """Constants in the formulas, without booleans, which select a formula."""
         return {n: float(v) for n, v in self.constants.items() if not isinstance(v, bool)}
 
     @property
@@ -87,10 +87,7 @@ class UpdateRule:
         return self.function, chosen, tuple(self.numbers), self.memory
 
     def changed(self, **constants: float) -> UpdateRule:
-        """Copy of the rule with other constants, including ``weight_decay``.
-
-        Raises ModelError for an unknown constant.
-        """
+        """Copy of the rule with other constants; ModelError for an unknown constant."""
         for name in constants.keys() - self.options.keys():
             known = ", ".join(self.options)
             raise ModelError(f"the rule {self.name} has no constant {name!r}; it has {known}")
@@ -106,8 +103,8 @@ class UpdateRule:
     ) -> tuple[Any, list[Any]]:  # fmt: skip
         """Change of entries and their new memory, from gradients that include decay.
 
-        `step`: from 1; `xp`: array namespace, numpy or JAX; `norm`: norm of the gradient by all
-        entries; `numbers`: traced values that replace the attribute `numbers`.
+        Steps count from 1. `xp` is the array namespace, numpy or JAX; `norm` is the norm of the
+        gradient by all entries. Traced values in `numbers` replace the attribute `numbers`.
         """
         known = {**self.constants, **(self.numbers if numbers is None else numbers)}
         if self.with_norm:
@@ -121,7 +118,7 @@ class UpdateRule:
 
     @property
     def program(self) -> Program:
-        """Program of the rule: `INPUTS`, memory and `numbers` to ``change`` and ``memory``."""
+        """Program of the rule, from `INPUTS`, memory and `numbers` to ``change`` and ``memory``."""
         return _traced(self.key).program
 
     @property
@@ -130,9 +127,10 @@ class UpdateRule:
         return _traced(self.key).odd
 
     def expressions(self, symbols: Mapping[str, Any]) -> tuple[list[Any], Any]:
-        """New memory, and the change in terms of it, as SymPy expressions.
+        """New memory, and the change in terms of the new memory, as SymPy expressions.
 
-        `symbols`: input of `program` -> symbol; ``new_1``, ... -> symbols of the new memory.
+        `symbols` gives the symbol of each input of `program`, and of the new memory as ``new_1``,
+        ...
         """
         from theory.program.symbolic import expressions
 
@@ -145,14 +143,14 @@ class UpdateRule:
 
 
 def _structured(memory: Any) -> Any:
-    """Memory in the format of a rule: a number, or a tuple of several."""
+    """Memory in the format of a rule: a number, or a tuple of several numbers."""
     return (memory[0] if len(memory) else 0.0) if len(memory) < 2 else tuple(memory)
 
 
 class Traced(NamedTuple):
     """Table of a traced rule, its inputs, outputs (change, new memory) and program.
 
-    ``odd``: whether the change is odd in gradient and entry, with each memory odd or even.
+    `odd` tells whether the change is odd in gradient and entry, with each memory odd or even.
     """
 
     values: Values
@@ -187,7 +185,7 @@ def _traced(key: tuple[Any, ...]) -> Traced:
 
 
 def _is_odd(values: Values, ids: Ids, outputs: Ids, memory: int) -> bool:
-    """Whether the change is odd in gradient and entry, with each memory odd or even, exactly."""
+    """Whether the change is exactly odd in gradient and entry, with each memory odd or even."""
     identities, point = Identities(values, outputs), values.triples[ids]
     turned_inputs = {INPUTS.index("gradient"), INPUTS.index("entry")}
     found = identities.at(ids, point[:, None])[:, 0]
@@ -203,10 +201,7 @@ def _is_odd(values: Values, ids: Ids, outputs: Ids, memory: int) -> bool:
 
 
 def gd(gradient: Any, memory: Any, entry: Any, step: Any, eta: Any, xp: Any) -> Any:
-    """Gradient descent: change -eta times the gradient.
-
-    `gradient`, `memory`, `entry`, `step`, `eta`, `xp`: see `UpdateRule.function`.
-    """
+    """Gradient descent: change -eta times the gradient."""
     return -(eta * gradient), memory
 
 
@@ -214,7 +209,7 @@ def _momentum(
     gradient: Any, memory: Any, entry: Any, step: Any, eta: Any, xp: Any, momentum: Any,
     nesterov: bool,
 ) -> Any:  # fmt: skip
-    """Heavy-ball momentum, or Nesterov's with the gradient one step ahead."""
+    """Heavy-ball momentum, or Nesterov momentum with the gradient one step ahead."""
     memory = gradient + momentum * memory
     return -(eta * (gradient + momentum * memory if nesterov else memory)), memory
 
@@ -262,7 +257,7 @@ RULES = {
         UpdateRule("normalized", _normalized, {"eps": 1e-6}, spaces=True),
     )
 }
-"""Update rules by name; Nesterov's is momentum with ``nesterov=True``."""
+"""Update rules by name; Nesterov momentum is ``momentum`` with ``nesterov=True``."""
 GD = RULES["gd"]
 CONSTANTS = tuple(dict.fromkeys(name for rule in RULES.values() for name in rule.options))
 OPTIONS = ("rule", "schedule", "stages", *CONSTANTS, *(f"rule.{name}" for name in CONSTANTS))
@@ -272,10 +267,9 @@ OPTIONS = ("rule", "schedule", "stages", *CONSTANTS, *(f"rule.{name}" for name i
 def own_rule(function: Step, constants: Mapping[str, float] | None = None) -> UpdateRule:
     """Update rule of a user's function ``step(gradient, memory, entry, step, eta, xp, ...)``.
 
-    `function`: returns (change, memory) of one entry; further arguments are constants; `constants`:
-    values of further arguments; the others need defaults. Raises ModelError if the function takes
-    other arguments, returns something other than a change and a memory, mixes entries, or cannot be
-    traced.
+    The function returns (change, memory) of one entry. Its further arguments are constants, with
+    values in `constants` or defaults. Raises ModelError if the function takes other arguments,
+    returns something other than a change and a memory, mixes entries, or cannot be traced.
     """
     parameters = list(inspect.signature(function).parameters.values())
     if tuple(p.name for p in parameters[: len(ARGUMENTS)]) != ARGUMENTS:
@@ -291,7 +285,7 @@ def own_rule(function: Step, constants: Mapping[str, float] | None = None) -> Up
         rule = UpdateRule(function.__name__, function, own, memory)
         try:
             rule.program  # noqa: B018
-        except Exception as error:  # of the user's function
+        except Exception as error:  # any error of the user's function
             failure = failure or error
             if isinstance(error, NoProgram):
                 break
