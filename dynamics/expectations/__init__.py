@@ -17,9 +17,9 @@ FloatArray = NDArray[np.float64]
 class Expectation:
     """Expectation of a risk over its law; several threads may share it.
 
-    `settings`: settings of the expectation, stored with every run; `data`: read-only arguments of
-    its kernels besides the state, whose type selects the compiled loops; None without compiled
-    gradients; `has_hessian`: bool.
+    The mapping `settings` is stored with every run. `data` holds the read-only arguments of the
+    kernels besides the state, and its type selects the compiled loops; `data` is None without
+    compiled gradients.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Expectation:
 
     @property
     def source(self) -> str:
-        """Source text of the gradients."""
+        """Source text of the functions that compute the gradient."""
         return loops.source(type(self.data))
 
     def value(self, state: FloatArray) -> float:
@@ -58,8 +58,8 @@ class Expectation:
         """Gradient and risk as ``value``, shape (n + 1,), and the ``estimate`` of their errors.
 
         The estimate is NaN if errors are not estimated. Some expectations also return ``gross``,
-        the sum of absolute contributions; a sampled one returns ``standard_error`` instead of the
-        estimate.
+        the sum of absolute contributions; a sampled expectation returns ``standard_error`` in place
+        of ``estimate``.
         """
         value = np.append(self.gradient(state), self.value(state))
         return {"value": value, "estimate": np.full(value.size, np.nan)}
@@ -67,7 +67,8 @@ class Expectation:
     def observe(self, states: FloatArray) -> tuple[FloatArray, dict[str, FloatArray]]:
         """Gradients at states, shape (records, n), and the risk and error estimate at each record.
 
-        ``error_estimate`` is the largest error of a gradient component, relative to its gross.
+        The value ``error_estimate`` is the largest error of a gradient component, relative to its
+        gross.
         """
         known = [self.error_estimate(state) for state in states]
         values = np.array([each["value"] for each in known]).reshape(len(states), -1)
@@ -75,18 +76,18 @@ class Expectation:
         return values[:, :-1], {"risk": values[:, -1], "error_estimate": errors}
 
     def failure(self, state: FloatArray) -> str:
-        """Reason for which a state has no gradient; "" if it has one."""
+        """Reason for which a state has no gradient, or "" if it has a gradient."""
         return ""
 
 
 FLOOR = 1e-290
-"""Error from underflow; smaller errors are unknown."""
+"""Smallest error of a gradient component that is known; smaller errors come from underflow."""
 
 
 def relative_error(error: FloatArray, gross: FloatArray) -> float:
-    """Largest error of a gradient component, relative to its gross; 0 where both underflow.
+    """Largest error of a gradient component, relative to its gross; 0 if both underflow.
 
-    `error`, `gross`, shape (n + 1,): gradient, then the risk, which is ignored.
+    Both arrays, shape (n + 1,), hold the gradient, then the risk, which is ignored.
     """
     with np.errstate(all="ignore"):
         known = np.where(error[:-1] > 2 * FLOOR, error[:-1] / gross[:-1], 0.0)

@@ -38,28 +38,32 @@ import numpy as np
 from dynamics.loops.kernels import inlined, kernels
 
 MAX_NODES = 20_000
-"""Most values of s; thirty keys with scores far apart need this many."""
+"""Most values of s on a contour; thirty keys with scores far apart need this many."""
 HEAVIEST = 100.0
-"""Largest log of s w; a key above it has probability 0, and (s w)^4 stays a finite double."""
+"""Largest log of s w; a key above this limit has probability 0, and (s w)^4 stays a finite
+double."""
 GONE, REGULAR = 8.0, 5.0
-"""Log of an s w with probability 0; tau above which ln s = tau - e^-tau is tau to e^-5."""
+"""First: log of an s w with probability 0; second: tau above which ln s = tau - e^-tau equals tau
+to e^-5."""
 NEGLIGIBLE = 46.0
-"""Nodes below e^-46 of the largest are skipped."""
+"""Nodes of the contour with a weight below e^-46 of the largest weight are skipped."""
 ROUGH = 1e-6
-"""Largest relative rounding of the integrand; above it the integral is NaN."""
+"""Largest relative rounding error of the integrand; above this limit the integral is NaN."""
 WIDE, FLAT = 1e3, 1e-9
-"""Bracket widths of at least `WIDE` accept a mean with a relative error of `FLAT`."""
+"""Brackets of the radius at least `WIDE` wide accept a mean number of unmasked patches with a
+relative error of `FLAT`."""
 BLOCK = 256
-"""Configurations per inner loop."""
+"""Number of configurations in an inner loop."""
 SPREAD = 300.0
-"""Largest difference of scores in a joint sum; above it keys underflow or squares overflow."""
+"""Largest difference of scores in a joint sum; above it small keys underflow or squares
+overflow."""
 
 
 class Tables(NamedTuple):
-    """All blocks; see `dynamics.expectations.masks` for the fields.
+    """Tables of all blocks; see `dynamics.expectations.masks` for the columns of the first fields.
 
-    `counts`, `factors`, `chances`: for blocks summed over counts, by configuration: count of every
-    class, factor of every area, probability.
+    For blocks summed over counts, each configuration has the number of unmasked patches of every
+    class in `counts`, a factor for every area in `factors`, and its probability in `chances`.
     """
 
     blocks: Any
@@ -71,11 +75,10 @@ class Tables(NamedTuple):
 
 
 class Law(NamedTuple):
-    """Masks, latents and the nodes of the rule in s.
+    """Law of masks and latents, and the nodes of the rule in s.
 
-    `others`, `masked`: P - 1, and the number of masked patches among them; `z`, `odds`: values of a
-    latent, and their probabilities; `first`, `step`: first node in tau, and the distance of two
-    nodes.
+    Of the P - 1 = `others` patches besides p, `masked` are masked. A latent takes the values `z`
+    with probabilities `odds`. The nodes in tau begin at `first`, with distance `step`.
     """
 
     others: float
@@ -89,12 +92,13 @@ class Law(NamedTuple):
 class Reading(NamedTuple):
     """Constants that turn sums of blocks into gradients and observables of rows.
 
-    `starts`, shape (rows + 1,): first scalar of every row, then the number of scalars; `widths`,
-    shape (n,): steps of differences; `shares`, shape (n,): gamma / K over the number of entries of
-    a scalar; `floors`, `mates`, `patches`, shape (rows,): L*_p; K times the probability that a mate
-    is unmasked, given that p is masked; number of patches; `factor`: gamma / K; `own`, `remote`:
-    indices of Phi_m and Phi_0 in the state; `local`, `far`: local and global row type; -1 if
-    missing.
+    The array `starts`, shape (rows + 1,), holds the state index of the first scalar of every row,
+    then the number of scalars; `widths`, shape (n,), the steps of differences; `shares`, shape
+    (n,), gamma / K over the number of entries of a scalar. For each row, `floors` is the
+    unavoidable loss L*_p, `mates` is K times the probability that another patch of p's area is
+    unmasked, given that p is masked, and `patches` the number of patches. `factor` is gamma / K.
+    `own` and `remote` are the state indices of Phi_m and Phi_0, and `local` and `far` the indices
+    of the local and the global row; -1 if missing.
     """
 
     starts: Any
@@ -138,7 +142,7 @@ def log_keys(state, block, classes, z):
 
 
 def idle_steps(log_s, step, opened, closed, own):
-    """Steps after s without an active key: each has probability 0 or an s w below e^-46."""
+    """Number of steps after s without an active key: each has probability 0 or s w below e^-46."""
     ahead = np.inf
     if own + log_s < GONE:
         ahead = -NEGLIGIBLE - own - log_s
@@ -153,7 +157,7 @@ def idle_steps(log_s, step, opened, closed, own):
 
 @inlined
 def tilt(turn, opened, closed, classes, areas, odds):
-    """Log of the product at x = e^turn, mean and variance of the number of unmasked patches."""
+    """Log of the product at x = e^turn, and mean and variance of the number of unmasked patches."""
     total, mean, variance = 0.0, 0.0, 0.0
     for a in range(areas.size):
         top, norm, first, second = -np.inf, 0.0, 0.0, 0.0
@@ -179,11 +183,11 @@ def tilt(turn, opened, closed, classes, areas, odds):
 
 
 def saddle(turn, unmasked, opened, closed, classes, areas, odds):
-    """Log of the radius with the correct mean number of unmasked patches, and `tilt` there.
+    """Log of the radius with the correct mean number of unmasked patches, and `tilt` at it.
 
-    Newton's method from a guess, then bisection. If one choice of masked patches outweighs all
-    others, a wide range of radii is correct to rounding; the radius nearest to 1 has the least
-    rounding.
+    The radius is found by Newton's method from a guess, then by bisection. If one choice of masked
+    patches outweighs all others, a wide range of radii is correct to rounding; the radius nearest
+    to 1 has the least rounding.
     """
     guess = turn
     for _ in range(4):
@@ -201,7 +205,7 @@ def saddle(turn, unmasked, opened, closed, classes, areas, odds):
     level = log(max(count - unmasked, 1e-17) / unmasked)
     low, high = low + level, high + level
     if count - unmasked < 0.5:
-        low = min(low, 0.0)  # no patch is masked: every small radius is correct
+        low = min(low, 0.0)  # if no patch is masked, every small radius is correct
     while high - low > 1e-3:
         middle = 0.5 * (low + high)
         if high - low > WIDE:
@@ -220,8 +224,8 @@ def saddle(turn, unmasked, opened, closed, classes, areas, odds):
 
 
 def circle(law):
-    """Upper half of the nodes of the circle, and at s = 0 the log of the radius, F, the sum."""
-    # Exact factors keep the variance nonnegative: a share rounded above 1 would not.
+    """Angles of the upper half circle; at s = 0 the log radius, log of F, sum over nodes."""
+    # Exact factors keep the variance nonnegative: a share rounded above 1 would make it negative.
     variance = law.masked * (law.others - law.masked) / law.others
     nodes = int(min(law.others + 1.0, 14.0 * sqrt(variance) + 24.0))
     angles = (np.arange((nodes + 1) // 2) + 0.5) * (2.0 * pi / (nodes + nodes % 2))
@@ -238,7 +242,7 @@ def circle(law):
 
 
 def factors_at(turn, opened, closed):
-    """e^(-s w^+) and x e^(-s w^-) at x = e^turn over the larger of them, and its log."""
+    """Numbers e^(-s w^+) and x e^(-s w^-) at x = e^turn over the larger of them, and its log."""
     factors = np.empty((*opened.shape, 3))
     for c in range(closed.size):
         for j in range(opened.shape[1]):
@@ -253,7 +257,7 @@ def factors_at(turn, opened, closed):
 def set_moments(x, factors, opened, classes, areas, odds, place):
     """Set t, and per area S_1, S_2 - S_1^2 and the probability of a latent; return the log of F.
 
-    At x times the radius, without the factor e^(-s w_p).
+    F is computed at x times the radius, without the factor e^(-s w_p).
     """
     t, mean, variance, chance = place
     total = 0.0 + 0.0j
@@ -288,7 +292,7 @@ def set_moments(x, factors, opened, classes, areas, odds, place):
 
 @inlined
 def response(classes, areas, z, place, parts):
-    """R; ``parts`` gets the part of each area and latent."""
+    """Integrand R; ``parts`` is filled with the part of each area and latent."""
     _, mean, variance, chance = place
     whole = 0.0 + 0.0j
     for a in range(areas.size):
@@ -338,12 +342,12 @@ def add_node(weight, own, opened, closed, block, classes, areas, z, place, parts
 
 
 def scaled(logs, log_s):
-    """Values of s w from logs of w, at most e^`HEAVIEST`."""
+    """Products s w from logs of w, at most e^`HEAVIEST`."""
     return np.exp(np.minimum(logs + log_s, HEAVIEST))
 
 
 def contour_block(state, block, tables, law, sums):
-    """Add a block by its contour integral; its loss is NaN if the integral cannot be computed."""
+    """Add a block to the sums by its contour integral; its loss is NaN if the integral fails."""
     classes = tables.classes[block.first_class : block.last_class]
     areas = tables.areas[block.first_area : block.last_area]
     z, odds = law.z, law.odds
@@ -364,7 +368,7 @@ def contour_block(state, block, tables, law, sums):
         tau = law.first + law.step * step
         if tau > REGULAR:
             step += idle_steps(tau - bound, law.step, log_open, log_closed, log_own)
-        # s = e^(tau - e^-tau) / bound, double exponential on the left, then the radius at s.
+        # With s = e^(tau - e^-tau) / bound, the rule is double exponential on the left.
         tau = law.first + law.step * step
         log_s = tau - exp(-tau) - bound
         opened, closed = scaled(log_open, log_s), scaled(log_closed, log_s)
@@ -391,10 +395,10 @@ def contour_block(state, block, tables, law, sums):
 
 
 def counts_block(state, block, tables, law, sums):
-    """Add a block by its sum over configurations, ``BLOCK`` of them in every inner loop.
+    """Add a block to the sums by its configurations, ``BLOCK`` of them in every inner loop.
 
-    Configurations are added one by one if a key may outweigh all keys of a configuration without
-    it.
+    Configurations are added one by one if a key may outweigh all keys of a configuration that does
+    not contain it.
     """
     classes = tables.classes[block.first_class : block.last_class]
     areas = block.last_area - block.first_area
@@ -419,7 +423,7 @@ def counts_block(state, block, tables, law, sums):
 
 
 def key_weights(state, block, classes, tables, first, last, scores, weights):
-    """Set w^+ and w^- over the largest key (of one configuration: of its keys); return w_p."""
+    """Set w^+ and w^- over the largest key (of all, or of one configuration); return w_p."""
     top = state[block.self_ups]
     for c in range(classes.size):
         h = tables.counts[block.counts + c * block.configurations + first]
@@ -433,7 +437,7 @@ def key_weights(state, block, classes, tables, first, last, scores, weights):
 
 
 def add_counts(state, block, classes, tables, first, last, scores, z, likely, room, sums):
-    """Add configurations first to last - 1, with latents z of probability `likely`."""
+    """Add configurations first to last - 1, with latents z of probability `likely`, to the sums."""
     weights, many, size = np.empty(scores.shape), block.configurations, last - first
     own = key_weights(state, block, classes, tables, first, last, scores, weights)
     inverse, rest, weight, attention = room[0], room[1], room[2], room[3:]
@@ -452,7 +456,7 @@ def add_counts(state, block, classes, tables, first, last, scores, z, likely, ro
         rest[i] = square * attention[0, i] * inverse[i]
         seen += weight[i] * attention[0, i] * inverse[i]
         loss += weight[i] * (0.5 * square - rest[i])
-    # rest becomes r; attention becomes the derivative by an unmasked key over u, without r.
+    # Below, rest becomes r, and attention the derivative by an unmasked key over u, without r.
     for a in range(z.size):
         at, part, square = block.factors + a * many + first, attention[a], z[a] * z[a]
         factor, plain = tables.factors[at : at + size], square if a == 0 else 0.0
@@ -490,9 +494,9 @@ def add_counts(state, block, classes, tables, first, last, scores, z, likely, ro
 def sums_at(state, data, watched):
     """Loss and A_m per row, gradient and attention per scalar, given that p is masked.
 
-    Summed over clusters. The attention of an Ups is on the patches of its class, masked or not;
-    that of a Phi on the unmasked patches of its areas. With ``watched``, only for the local and the
-    global row.
+    All results are summed over clusters. The attention of an Ups is the attention to the patches of
+    its class, masked or not; the attention of a Phi that to the unmasked patches of its areas. With
+    ``watched``, only the local and the global row are computed.
     """
     tables, law, reading = data
     rows = reading.floors.size
@@ -533,15 +537,15 @@ def hessian(state, data, out):
 
 
 def row_numbers(sums, reading):
-    """Per row: L_p - L*_p, and own attention given that a mate is unmasked."""
-    # 0/0 = NaN without a mate that can be unmasked.
+    """For each row, the loss above the floor L*_p, and own attention given an unmasked mate."""
+    # Without a mate that can be unmasked, 0/0 gives NaN.
     return reading.factor * sums[0] - reading.floors, sums[1] / reading.mates
 
 
 def order_parameters(state, slope, data, out):
-    """Order parameters of the representative local row, NaN without one.
+    """Order parameters of the representative local row, or NaN if no patch is local.
 
-    In order: rho, alpha_m, alpha_0, Phi_m, Phi_0, A_m, gap, A_g, gap_g.
+    The order is rho, alpha_m, alpha_0, Phi_m, Phi_0, A_m, gap, A_g, gap_g.
     """
     reading = data.reading
     gaps, attentions = row_numbers(sums_at(state, data, True), reading)
@@ -557,7 +561,7 @@ def order_parameters(state, slope, data, out):
 
 
 def summary(state, data, out):
-    """Population risk, and its excess over the floor."""
+    """Population risk, and its excess over the unavoidable loss."""
     reading = data.reading
     gaps, _ = row_numbers(sums_at(state, data, False), reading)
     out[0] = (reading.patches * (gaps + reading.floors)).sum()
@@ -565,7 +569,7 @@ def summary(state, data, out):
 
 
 def everything(state, data, slope, mass, rows):
-    """Gradient, attention (see `sums_at`), and gap and own attention of every row."""
+    """Gradient, attention (see `sums_at`), loss gap and own attention of every row."""
     sums = sums_at(state, data, False)
     slope[:] = data.reading.shares * sums[2]
     mass[:] = sums[3]

@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 KINDS = ("auto", "counts", "contour")
 NEGLIGIBLE = 1e-32
 WIDTHS = 24.0
-"""Range of a count in a configuration, in standard deviations, both sides together."""
+"""Width of the range of a count in a configuration, in standard deviations."""
 MAX_NUMBERS = 2e7
 """Most numbers in a table of configurations."""
 MAX_TERMS = 1e9
 """Most terms of one gradient, latents included."""
 PER_TERM, PER_BLOCK, PER_NODE = 1.5e-9, 1e-6, 3e-8
-"""Predicted seconds per term of a sum, per block, per node of a contour."""
+"""Predicted seconds per term of a sum over counts, per block, and per node of a contour."""
 RADII = 110
 """Approximate number of values of s on a contour."""
 FIRST, STEP = -3.7, 0.09
-"""First node of the contour in tau, and the distance of two nodes."""
+"""First node of the contour in tau, and the distance between nodes."""
 MOVE = 2e-5
 """Step of a score in the central differences of a Hessian."""
 ROUNDING = 2.0**-52
@@ -46,24 +46,23 @@ BLOCK_FIELDS = (
     "row", "self_ups", "clusters", "first_class", "last_class", "first_area", "last_area",
     "configurations", "counts", "factors", "chances",
 )  # fmt: skip
-"""Fields of a block: row type, index of the Ups of p itself, number of clusters alike, its classes
-and areas; number of configurations (0: contour), and its first count, factor and probability.
-"""
+"""Columns of a block: row type, state index of the Ups of p itself, number of equal clusters, first
+and last class and area, number of configurations (0 for a contour), and the positions of its first
+count, factor and probability."""
 AREA_FIELDS = ("copies", "first", "last")
-"""Fields of an area, or of areas alike: their number, and their classes from the block's first."""
+"""Columns of an area, or of equal areas: their number, first and last class within the block."""
 CLASS_FIELDS = ("area", "ups", "phi", "patches", "many")
-"""Fields of a class: its area, counted from the block's first, indices of its Ups and Phi, its
-patches in one area, and in all areas.
-"""
+"""Columns of a class: its area within the block, state indices of Ups and Phi, number of patches in
+one area, and in all areas."""
 
 Configurations = tuple[FloatArray, FloatArray]
 
 
 @dataclass(frozen=True)
 class AreaClass:
-    """An area, or areas alike: index of Phi, number, and (index of Ups, patches) of each class.
+    """One or more equal areas: index of Phi, number, and (index of Ups, patches) of each class.
 
-    The patches of ``merged`` areas are those of all of them.
+    If areas are ``merged``, the patches are counted over all of them.
     """
 
     phi: int
@@ -74,10 +73,10 @@ class AreaClass:
 
 @dataclass(frozen=True)
 class Block:
-    """One row type in one cluster, or in clusters alike.
+    """One row type in one cluster, or in several equal clusters.
 
-    `row`: number of the row type; `self_ups`: index of the Ups of p itself in the state; `areas`:
-    areas, that of p first; `clusters`: number of clusters alike.
+    `row` is the index of the row type, and `self_ups` the state index of the Ups of p itself.
+    `areas` holds the areas, p's own first; `clusters` is the number of equal clusters.
     """
 
     row: int
@@ -91,7 +90,7 @@ class Block:
         return tuple(patches for area in self.areas for _, patches in area.classes)
 
     def single(self, merging: bool) -> Block:
-        """Copy with separate areas; with `merging`, areas alike with one class are merged."""
+        """Copy with separate areas; with `merging`, equal areas with one class are merged."""
         areas: list[AreaClass] = []
         for area in self.areas:
             if area.copies > 1 and merging and len(area.classes) == 1:
@@ -104,7 +103,7 @@ class Block:
 
 
 def blocks_of(rows: Rows) -> tuple[Block, ...]:
-    """Blocks of all rows, row by row; areas alike and clusters alike are counted, not repeated."""
+    """Blocks of all rows, row by row; equal areas and equal clusters are counted, not repeated."""
     clusters: dict[Block, int] = {}
     for number, (row, start) in enumerate(zip(rows.types, rows.starts, strict=False)):
         phi = start + len(row.ups_names)
@@ -121,9 +120,9 @@ def _area_class(area: Area, ups: int, phi: int, own: bool) -> AreaClass:
 
 
 def mean_squares(area: AreaClass, counts: FloatArray) -> FloatArray:
-    """Mean over areas alike of the sum of squares over the squared sum, given their total counts.
+    """Mean over equal areas of the sum of squares over the squared sum, for given total counts.
 
-    `counts`, shape (N,): unmasked patches of all of them.
+    The array `counts`, shape (N,), holds numbers of unmasked patches in all of these areas.
     """
     if not area.merged:
         return np.ones(counts.shape)
@@ -180,9 +179,9 @@ def _count(sizes: Sequence[int], unmasked: int) -> float:
 def configurations(sizes: Sequence[int], unmasked: int) -> Configurations:
     """Configurations above `NEGLIGIBLE`: counts, shape (classes, N), and probabilities, shape (N,).
 
-    `sizes`: number of patches of every class; `unmasked`: U.
+    Of the patches in classes of the given `sizes`, U = `unmasked` are unmasked.
     """
-    # Long double if available: logarithms of thousands cost three digits of a probability.
+    # Long double keeps three more digits of a probability, whose logarithms are in the thousands.
     logs = np.log(np.arange(1, sum(sizes) + 1, dtype=np.longdouble))
     logs = np.concatenate([np.zeros(1, np.longdouble), np.cumsum(logs)])
 
@@ -261,10 +260,10 @@ def _check_affordable(single: Block, law: Any) -> None:
 class MaskExpectation(Expectation):
     """Expectation over masks and latents, row by row.
 
-    `rows`: rows of parameters or of an `ImageLaw`; `kind`: ``"counts"``, ``"contour"``, or
-    ``"auto"``: for every block the kind with the smaller predicted time. `configurations`: number
-    of configurations in all sums over counts. Raises InvalidRequest for an unknown kind, or a sum
-    over counts that is too long.
+    `rows` are the rows of parameters or of an `ImageLaw`. `kind` is ``"counts"``, ``"contour"``, or
+    ``"auto"``, which selects for every block the method with the smaller predicted time.
+    `configurations` is the number of configurations in all sums over counts. Raises InvalidRequest
+    for an unknown kind, or a sum over counts that is too long.
     """
 
     def __init__(self, rows: Rows, kind: str = "auto") -> None:
@@ -301,10 +300,8 @@ class MaskExpectation(Expectation):
         """Value and estimated error; all gradient components share the largest error.
 
         The error is the difference of the contour to nodes shifted by half a step, whose error is
-        opposite and equal, plus the rounding of all sums, with terms of attention times squared
+        opposite and equal, plus the rounding of all sums with terms of attention times squared
         latent.
-
-        `state`, shape (n,).
         """
         law, reading = self.data.law, self.data.reading
         shifted = self.data._replace(law=law._replace(first=law.first + 0.5 * law.step))

@@ -17,11 +17,11 @@ import numpy as np
 from dynamics.loops.kernels import kernels
 
 SECOND = ((1, 1), (1, 2), (1, 3), (2, 2), (2, 3), (3, 3))
-"""Pairs of (alpha, gamma, rho) at indices 4 to 9 of arrays with second derivatives."""
+"""Pairs of (alpha, gamma, rho) in columns 4 to 9 of arrays with second derivatives."""
 
 
 def entries(state, constants):  # type: ignore[no-untyped-def]
-    """Lambda - Gamma, Gamma, Gamma - Xi, Xi, without cancellation."""
+    """Differences and entries Lambda - Gamma, Gamma, Gamma - Xi, Xi of S, without cancellation."""
     D, C, scale = constants[0], constants[1], constants[4]
     b, g, r = scale * constants[3], scale * state[1], scale * state[2]
     top = max(b, g, r)
@@ -35,12 +35,12 @@ def entries(state, constants):  # type: ignore[no-untyped-def]
 def coordinates(state, constants):  # type: ignore[no-untyped-def]
     """u, the factors x, y of v = x Z + y z, and their derivatives, shape (3, 10).
 
-    Columns: value, derivatives by alpha, gamma, rho, then by the pairs `SECOND`; constants are D,
-    C, nu, beta, scale.
+    The columns are the value, derivatives by alpha, gamma, rho, then by the pairs `SECOND`. The
+    constants are D, C, nu, beta, scale.
     """
     D, C, s = constants[0], constants[1], constants[4]
     A, G, E, X = entries(state, constants)
-    # g and r: logarithmic derivatives of B by gamma and by rho.
+    # g and r are the logarithmic derivatives of B by gamma and by rho.
     g, r, less = s * (C - 1.0) * G, s * (D - C) * X, s * (A + C * G)
     A_g, A_r = -g * A - s * G, -r * A
     G_g, X_g, X_r = G * (s - g), -g * X, X * less
@@ -64,8 +64,7 @@ def coordinates(state, constants):  # type: ignore[no-untyped-def]
 def tabulate(at, data, out):  # type: ignore[no-untyped-def]
     """Fill h and its derivatives by sum and type, shape (4 or 10, columns, kinds).
 
-    `at`, shape (3, 10): result of `coordinates`; `data`: SpectralData; `out`, shape (4 or 10,
-    columns, kinds): filled; first axis as the columns of `coordinates`.
+    `at`, shape (3, 10), is the result of `coordinates`, whose columns are the first axis of `out`.
     """
     linear = data.constants[1] * data.constants[2]
     expand(at, data.moments, linear, data.sums, data.z + data.sums[-1], out)
@@ -84,8 +83,8 @@ def size_of_terms(state, data, out):  # type: ignore[no-untyped-def]
 def expand(at, moments, linear, sums, totals, out):  # type: ignore[no-untyped-def]
     """Fill h of (1) and its derivatives.
 
-    ``at``: result of `coordinates`; ``moments``: binom(p, k) S_k of each type, shape (p + 1,
-    kinds); ``linear``: C nu; ``sums``: z of each type; ``totals``: Z.
+    `at` is the result of `coordinates`; `moments`, shape (p + 1, kinds), is binom(p, k) S_k of each
+    type; `linear` is C nu; `sums` is z of each type, and `totals` is Z.
     """
     many, kinds = moments.shape
     scaled, v, f, f_v = (

@@ -52,40 +52,40 @@ from dynamics.expectations.shares import coordinates, entries, size_of_terms, ta
 from dynamics.loops.kernels import kernels
 
 GRID = 13
-"""Number of kappas in a grid: a coarse one from -1 to 2, a fine one from 0 to 1, each given by its
-spacing and the indices of 0 and 1.
-"""
+"""Number of kappas in a grid. Each grid has a spacing and the indices of 0 and 1: the coarse grid
+runs from -1 to 2, the fine one from 0 to 1."""
 LONG = 60.0
 """Smallest T for which the fine grid is tried."""
 UNKNOWN, TINY, HUGE = 1e300, 1e-280, 1e300
 UNIT = 2.3e-16
 SAFETY = 2.0
-"""Factor on roundings in an error estimate. Without it the error exceeds the estimate in 11 of
-5,000 random states, by at most 1.4 times.
-"""
+"""Factor on rounding errors in an error estimate. Without it the error exceeds the estimate in 11
+of 5,000 random states, by at most 1.4 times."""
 LARGEST_TILT = 30.0
 BLOCK = 32
-"""Nodes of a contour computed at a time."""
+"""Number of nodes of a contour computed at a time."""
 GUESS = 0.02
-"""First guess of the gross, relative to the largest bound at one z."""
+"""First guess of the gross, relative to its largest bound at one sum z."""
 FINEST = 1e-14
-"""Smallest tolerance of a Hessian, which is finer because s (1 - s) may be much smaller than s."""
+"""Smallest tolerance of a Hessian, finer than that of a gradient because s (1 - s) may be far below
+s."""
 NO_DIGIT = 0.1
-"""Largest valid error of a gradient, relative to its gross."""
+"""Largest error of a valid gradient, relative to its gross."""
 TOO_MANY, OVERFLOW, CANCELLED = 1.0, 2.0, 3.0
-"""Codes of states without a gradient."""
+"""Codes of faults: too many nodes, overflow, and cancellation, which leave a state without
+gradient."""
 
 
 class SpectralData(NamedTuple):
     """Read-only arguments of the kernels besides the state (alpha, gamma, rho).
 
-    `constants`, shape (5,): D, C, nu, beta, scale; `share`, shape (3,): one over the number of
-    entries of each scalar; `moments`, shape (p + 1, K + 1): binom(p, k) S_k of each type, the
-    signal set's last; `probability`, shape (K,): P_k; `sums`, int array, shape (K + 1,):
-    z_k; `z`, `chance`, shape (columns,): sums of the random sets, most probable first, and their
-    probabilities; `others`, shape (columns, K): joint probability of z and type k of set 1; `n`:
-    number of random sets; `variance`: variance of the sum of a set; `tolerance`: error relative to
-    the gross; `budget`: largest number of nodes.
+    The constants are D, C, nu, beta, scale; `share` is one over the number of entries of each
+    scalar. The array `moments`, shape (p + 1, K + 1), holds binom(p, k) S_k of each of K types, the
+    signal set last; `sums`, shape (K + 1,), their sums z_k; `probability`, shape (K,), the P_k. The
+    sums `z` of all random sets, most probable first, have probabilities `chance`, shape (columns,);
+    `others`, shape (columns, K), is the joint probability of z and type k of set 1. `n` is the
+    number of random sets and `variance` that of the sum of one. `tolerance` is the error relative
+    to the gross, `budget` the largest number of nodes.
     """
 
     constants: np.ndarray
@@ -103,9 +103,9 @@ class SpectralData(NamedTuple):
 
 
 def tilt(folded, target, lam, tilts):  # type: ignore[no-untyped-def]
-    """Solve mean sum of a set = z / n for lambda by Newton's method; return it and log S.
+    """Solve mean sum of a set = z / n for lambda by Newton's method; return lambda and log S.
 
-    ``folded``: weights of the sums -C to C; ``tilts``: filled with e^{lambda j} / S.
+    ``folded`` holds weights of the sums -C to C; ``tilts`` is filled with e^{lambda j} / S.
     """
     size, low, high = folded.size // 2, -LARGEST_TILT, LARGEST_TILT
     for _ in range(60):
@@ -117,7 +117,7 @@ def tilt(folded, target, lam, tilts):  # type: ignore[no-untyped-def]
         mean = first / total
         if mean < target:
             low = lam
-        else:  # also where sums overflow
+        else:  # reached also if sums overflow
             high = lam
         better = lam + (target - mean) / max(second / total - mean * mean, 1e-12)
         if not low < better < high:
@@ -162,8 +162,8 @@ def tilted(h, data, kappa, lam, out):  # type: ignore[no-untyped-def]
 def scan(c, tables, sizes, data, grid, scanned):  # type: ignore[no-untyped-def]
     """Fill psi, lambda and tilted means of absolute derivatives over a grid of kappa, at one z.
 
-    Psi is UNKNOWN if it overflows. Weights at one kappa follow from those at the previous one,
-    unless h has a wide range. The last row of means bounds the risk: e^{-kappa F} / kappa.
+    Psi is UNKNOWN if it overflows. Weights at one kappa follow from the weights at the previous
+    one, unless h has a wide range. The last row of means bounds the risk by e^{-kappa F} / kappa.
     """
     (grain, zero, _), (psi, lam, means) = grid, scanned
     h, kinds, count = tables[0, c], data.probability.size, data.n
@@ -223,7 +223,7 @@ def largest_shares(c, tables, data, scanned, out):  # type: ignore[no-untyped-de
 def aliases(height, s, grid):  # type: ignore[no-untyped-def]
     """T required by (7) on the left and on the right, each with whether a pole's term is needed.
 
-    ``height``: logarithms of the integrand over the allowed error.
+    ``height`` holds the logarithms of the integrand over the allowed error.
     """
     grain, zero, one = grid
     left, right, with_zero, with_one = UNKNOWN, UNKNOWN, s < zero, s > one
@@ -244,7 +244,7 @@ def alias(x):  # type: ignore[no-untyped-def]
 
 
 def rounding(count, kappa, height, zero, one):  # type: ignore[no-untyped-def]
-    """Rounding error of (1), from factors and logarithms of its terms."""
+    """Rounding error of the sum (1), from its factors and the logarithms of its terms."""
     noise = exp(min(height, 700.0)) * (1.0 - log(abs(sin(pi * kappa))) / pi)
     noise += abs(zero[0]) * exp(min(zero[1], 700.0)) + abs(one[0]) * exp(min(one[1], 700.0))
     return UNIT * (2.0 + count / 10.0) * noise
@@ -253,8 +253,9 @@ def rounding(count, kappa, height, zero, one):  # type: ignore[no-untyped-def]
 def plan(scanned, grid, gross, need, count):  # type: ignore[no-untyped-def]
     """Choose contour, T and window of one z with the least work at an error of e^need of the gross.
 
-    Returns the index of kappa, or -1; T; window; c_0; c_1; logarithms of the integrand over the
-    allowed error, on the contour and at the pole at 1 with c_1; the work; the rounding.
+    Returns the index of kappa (-1 if none is found); T; window; c_0; c_1; logarithms of the
+    integrand over the allowed error, on the contour and at the pole at 1 with c_1; the work; the
+    rounding error.
     """
     (grain, at_zero, at_one), (psi, _, means) = grid, scanned
     height, best, chosen = np.empty(GRID), HUGE, (-1, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, HUGE, HUGE)
@@ -283,7 +284,7 @@ def plan(scanned, grid, gross, need, count):  # type: ignore[no-untyped-def]
 
 
 def transform_length(p, data, z, excess):  # type: ignore[no-untyped-def]
-    """M with negligible terms at z + M and z - M, and the log of these terms over e^psi."""
+    """Length M with negligible terms at z + M and z - M, and the log of these terms over e^psi."""
     size, need, most = data.sums[-1], 8.0, -HUGE
     longest = 4 * ((2 * data.n * size + 4) // 4)
     folded, gaps = np.zeros(2 * size + 1), np.empty((2, 7))
@@ -314,8 +315,8 @@ def transform_length(p, data, z, excess):  # type: ignore[no-untyped-def]
 def on_circle(folded, cosines, sines, out):  # type: ignore[no-untyped-def]
     """Fill the polynomials in zeta with coefficients -C to C, at M points of the circle.
 
-    ``folded`` has shape (2 C + 1, nodes), ``cosines`` and ``sines`` (C + 1, M / 2 + 1), ``out`` (M,
-    nodes).
+    The coefficients ``folded`` have shape (2 C + 1, nodes), ``cosines`` and ``sines`` (C + 1, M / 2
+    + 1), and ``out`` (M, nodes).
     """
     size, length, wide = cosines.shape[0] - 1, out.shape[0], out.shape[1]
     plus = np.empty((size + 1, wide), np.complex128)
@@ -340,7 +341,7 @@ def on_circle(folded, cosines, sines, out):  # type: ignore[no-untyped-def]
 
 
 def from_circle(values, cosines, sines, out):  # type: ignore[no-untyped-def]
-    """Fill the means over the circle of values times zeta^j: the transpose of `on_circle`."""
+    """Fill the means over the circle of values times zeta^j, the transpose of `on_circle`."""
     size, length, wide = cosines.shape[0] - 1, values.shape[0], values.shape[1]
     even = np.zeros((size + 1, wide), np.complex128)
     odd = np.zeros_like(even)
@@ -399,10 +400,10 @@ def front_at(u, step, psi, signal):  # type: ignore[no-untyped-def]
 def add_nodes(c, tables, data, at, weights, pairs):  # type: ignore[no-untyped-def]
     """Add the terms of a contour, or of the pole at 1, at one z, to weights and pairs.
 
-    ``at`` has kappa, lambda, M, the step in omega, the number of nodes, and c_1 (0 on a contour).
-    ``weights``, shape (2, K): weights of s and of s (1 - s); ``pairs``: E[s (1 - s) h_i h_j; z] of
-    two different sets. Returns the part of the risk, and the largest |E[e^{-uF}; z]| of the last
-    nodes, over e^psi.
+    ``at`` holds kappa, lambda, M, the step in omega, the number of nodes, and c_1 (0 on a contour).
+    The rows of ``weights``, shape (2, K), are weights of s and of s (1 - s); ``pairs`` is
+    E[s (1 - s) h_i h_j; z] of two different sets. Returns the part of the risk, and the largest
+    |E[e^{-uF}; z]| of the last nodes, over e^psi.
     """
     kappa, lam, length, step, many, pole = at
     h, kinds, size, second = tables[0, c], data.probability.size, data.sums[-1], len(tables) > 4
@@ -472,9 +473,9 @@ def add_nodes(c, tables, data, at, weights, pairs):  # type: ignore[no-untyped-d
 def add_sum(c, tables, sizes, data, scanned, gross, most, need, results, second):  # type: ignore[no-untyped-def]
     """Add the terms of one z to gradient and risk, their gross and error, and the Hessian.
 
-    ``need``: logarithm of the allowed error over the gross; ``most``: upper bound of the terms of
-    z, over the allowed error. Returns the number of nodes; above the budget none is computed.
-    Returns -1 if no contour is more accurate than the bound.
+    ``need`` is the logarithm of the allowed error over the gross, and ``most`` an upper bound of
+    the terms of z over the allowed error. Returns the number of nodes, of which none is computed
+    above the budget. Returns -1 if no contour is more accurate than the bound.
     """
     kinds, count, grid = data.probability.size, data.n, (0.25, 4, 8)
     p = np.empty(kinds)
@@ -529,14 +530,14 @@ def add_sum(c, tables, sizes, data, scanned, gross, most, need, results, second)
 def missing(i, scanned, grid, chosen, count):  # type: ignore[no-untyped-def]
     """Error estimate of one component at one z: (7), window, transform and rounding.
 
-    ``chosen`` has the index of kappa, T, c_0, c_1, and the logarithm of omitted terms over e^psi.
+    ``chosen`` holds the index of kappa, T, c_0, c_1, and the logarithm of omitted terms over e^psi.
     """
     (psi, _, means), (grain, at_zero, at_one), (s, period, zero, one, last) = scanned, grid, chosen
     left, right, height = UNKNOWN, UNKNOWN, np.empty(GRID)
     for t in range(GRID):
         height[t] = psi[t] + log(means[i, t] + TINY) if psi[t] < UNKNOWN else UNKNOWN
         size = height[t] - grain * abs(s - t) * period
-        if i == 3 and t == at_zero:  # the logistic loss of F - T
+        if i == 3 and t == at_zero:  # for i = 3: the logistic loss of F - T
             size += log1p(period)
         if t < s and t <= at_one and (t >= at_zero or zero != 0.0):
             left = min(left, size)
@@ -576,9 +577,10 @@ def exceeds(values, limits, share):  # type: ignore[no-untyped-def]
 
 
 def add_table_errors(state, data, tables, scanned, results):  # type: ignore[no-untyped-def]
-    """Add the errors from rounding of h and its derivatives: s (1 - s) times that of F, and s.
+    """Add the errors from rounding of h and its derivatives: s (1 - s) times the error of F, and s.
 
-    Both are means under the tilted laws of the coarse grid, s (1 - s) <= e^{-kappa F} from -1 to 1.
+    Both errors are means under the tilted laws of the coarse grid, where s (1 - s) <= e^{-kappa F}
+    for kappa from -1 to 1.
     """
     sizes = np.empty(tables.shape)
     unit = size_of_terms(state, data, sizes)
@@ -591,7 +593,7 @@ def add_table_errors(state, data, tables, scanned, results):  # type: ignore[no-
         for i in range(4):
             turned, slope = HUGE, HUGE
             for s in range(9):
-                moved = unit * found[2][0, s]  # rounding of F
+                moved = unit * found[2][0, s]  # rounding error of F
                 if psi[s] + moved < 700.0:
                     height = exp(psi[s] + 0.25 * abs(s - 4) * moved)
                     if s > 3:
@@ -606,8 +608,8 @@ def add_table_errors(state, data, tables, scanned, results):  # type: ignore[no-
 def spectrum(state, data, tables, results, second):  # type: ignore[no-untyped-def]
     """Fill h and its derivatives, the results and the Hessian (6) at a state.
 
-    Rows of the results, shape (4, 4): E[s F_i] and the risk; gross; error; number of nodes and
-    fault code (0 without a fault).
+    The rows of the results, shape (4, 4), are E[s F_i] and the risk; gross; error; number of nodes
+    and fault code (0 without a fault).
     """
     columns, kinds = data.z.size, data.sums.size
     tabulate(coordinates(state, data.constants), data, tables)
@@ -674,10 +676,9 @@ def spectrum(state, data, tables, results, second):  # type: ignore[no-untyped-d
 
 
 def gradient(state, data, out):  # type: ignore[no-untyped-def]
-    """Gradient per entry, its derivative, the risk, or all results, selected by the size of `out`.
+    """Fill gradient per entry, its derivative, the risk, or all results, by the size of `out`.
 
-    `state`, shape (3,); `data`: SpectralData; `out`, shape (3,), (9,), (2,) or (16,): filled; NaN
-    for an unknown value.
+    An `out` of shape (3,), (9,), (2,) or (16,) is filled; an unknown value is NaN.
     """
     results, second = np.empty((4, 4)), np.empty((3, 3))
     tables = np.empty((10 if out.size == 9 else 4, data.z.size, data.sums.size))
@@ -706,7 +707,7 @@ def hessian(state, data, out):  # type: ignore[no-untyped-def]
 
 
 def summary(state, data, out):  # type: ignore[no-untyped-def]
-    """Risk, or all results; see `gradient`."""
+    """Fill the risk, or all results; see `gradient`."""
     gradient(state, data, out)
 
 

@@ -1,10 +1,10 @@
 """Spectral expectation of positional attention, with a cost polynomial in D for every law.
 
 The sum over types is replaced, for each sum z of the random sets, by one contour integral (for the
-logistic) and one discrete Fourier transform (for the coupling through z); the formulas are in
+logistic) and one discrete Fourier transform (for the coupling through z); see
 `dynamics.expectations.spectral`. The tolerance is relative to the *gross*, the sum of absolute
-contributions of all sets: on the slow manifold the net gradient of alpha is 1e-9 to 1e-15 of the
-gross, below any tolerance relative to the net.
+contributions of all sets, because on the slow manifold the net gradient of alpha is 1e-9 to 1e-15
+of the gross.
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ from dynamics.expectations import FLOOR, Expectation, FloatArray, spectral
 from dynamics.loops import summary
 
 BUDGET = 3e9
-"""Largest number of nodes (omega times zeta) of one gradient, times the number of types of a set:
-about two seconds.
-"""
+"""Largest number of nodes (omega times zeta) of one gradient, times the number of types of a set;
+this many nodes take about two seconds."""
 NEGLIGIBLE = 1e-60
-"""Sums with a smaller probability are left out."""
+"""Sums of random sets with a smaller probability are left out."""
 FAULTS = {
     spectral.OVERFLOW: "the integrals of the spectral expectation overflow: |F| is too large "
     "with both signs; use the exact expectation or another start",
@@ -35,9 +34,9 @@ FAULTS = {
 class SpectralSum(Expectation):
     """Expectation over the types of L - 1 random sets.
 
-    `D`, `C`, `p`: int; `nu`, `beta`, `scale`: float; `types`, shape (K, 2): numbers of patches at
-    +1 and at -1 in each type of a random set; `probabilities`, shape (K,); `tolerance`: error
-    relative to the gross; `chance_error`: relative error of the probabilities.
+    The array `types`, shape (K, 2), holds the numbers of patches at +1 and at -1 in each type of a
+    random set, and `probabilities`, shape (K,), the probability of each type, with a relative error
+    of `chance_error`. `tolerance` is the largest error relative to the gross.
     """
 
     name = "spectral"
@@ -79,17 +78,14 @@ class SpectralSum(Expectation):
         return type(self), self._arguments
 
     def _summary(self, state: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Unsigned sums, their gross and error, without shares; nodes and fault code."""
+        """E[s F_i] and the risk, their gross and error; number of nodes and fault code."""
         value, gross, error, why = summary(self.data, state, 16).reshape(4, 4)
         with np.errstate(all="ignore"):
             error = error + self._tail(state) + self.data.n * self._arguments[-1] * gross
         return value, gross, error, why[:2]
 
     def error_estimate(self, state: FloatArray) -> dict[str, FloatArray]:
-        """Value, gross and estimated error; NaN and an infinite error without a value.
-
-        `state`, shape (3,).
-        """
+        """Value, gross and estimated error; NaN and an infinite error if the value is unknown."""
         value, gross, error, (_, fault) = self._summary(state)
         share = np.append(self.data.share, 1.0)
         if fault:
@@ -98,7 +94,7 @@ class SpectralSum(Expectation):
         return {"value": value, "gross": gross * share, "estimate": error * share + FLOOR}
 
     def _tail(self, state: FloatArray) -> FloatArray:
-        """Bound on the contribution of sums below `NEGLIGIBLE`, from |S x| <= 1."""
+        """Bound on the contribution of sums less probable than `NEGLIGIBLE`, from |S x| <= 1."""
         D, _, p, nu, _, scale = self._arguments[:6]
         inner = D * abs(state[0])
         steep = D * (p * inner ** (p - 1) + nu)
@@ -121,7 +117,7 @@ class SpectralSum(Expectation):
 def law_of_sum(sets: int, each: FloatArray) -> FloatArray:
     """Law of the sum of independent sets, by repeated squaring.
 
-    `each`, shape (2 C + 1,): law of the sum of one set, from -C to C.
+    The array `each`, shape (2 C + 1,), is the law of the sum of one set, from -C to C.
     """
     whole, step = np.array([1.0]), each
     while sets:
@@ -133,9 +129,9 @@ def law_of_sum(sets: int, each: FloatArray) -> FloatArray:
 
 
 def central_moments(types: NDArray[Any], C: int, p: int) -> FloatArray:
-    """binom(p, k) S_k of each type, shape (p + 1, K); see `dynamics.expectations.shares`.
+    """Moments binom(p, k) S_k of each type, shape (p + 1, K); see `dynamics.expectations.shares`.
 
-    `types`, shape (K, 2): numbers of patches at +1 and at -1.
+    The array `types`, shape (K, 2), holds numbers of patches at +1 and at -1.
     """
     a, b = types.T.astype(float)
     mean = (a - b) / C

@@ -1,9 +1,8 @@
 """Compiled loops shared by all problems: descent, gradient flow, evaluation along paths.
 
 numba compiles the kernels of `dynamics.loops.kernels` once for each kind of problem
-(`dynamics.loops.compiler`). The data of a problem are a named tuple; its type selects gradient,
-Hessian and order parameters (`dynamics.loops.kernels.kinds`). All model files share one kind
-(`dynamics.loops.kernels.program`).
+(`dynamics.loops.compiler`). The data of a problem are a named tuple, whose type selects gradient,
+Hessian and order parameters (`dynamics.loops.kernels.kinds`). All model files share one kind.
 """
 
 from __future__ import annotations
@@ -47,7 +46,8 @@ __all__ = [
 FloatArray = NDArray[np.float64]
 
 FIRST_STEPS, MOST_STEPS = 8, 256
-"""Integration steps per call of compiled code: in the first call, and at most in later calls."""
+"""Integration steps per call of compiled code: first: in the first call; second: most in later
+calls."""
 
 
 def _floats(values: FloatArray) -> FloatArray:
@@ -63,35 +63,23 @@ def _evaluate(name: str, state: FloatArray, slope: FloatArray, data: Any, size: 
 
 
 def gradient(data: Any, state: FloatArray) -> FloatArray:
-    """Gradient of a problem at a state, shape (n,).
-
-    `data`: loop data of the problem; `state`, shape (n,).
-    """
+    """Gradient of a problem at a state, shape (n,), from the loop data of the problem."""
     return _evaluate("gradient", state, state, data, state.size)
 
 
 def hessian(data: Any, state: FloatArray) -> FloatArray:
-    """Jacobian of the gradient at a state, shape (n, n), for problems with a Hessian.
-
-    `state`, shape (n,).
-    """
+    """Jacobian of the gradient at a state, shape (n, n), for problems with a Hessian."""
     size = state.size
     return _evaluate("hessian", state, state, data, size * size).reshape(size, size)
 
 
 def summary(data: Any, state: FloatArray, count: int = 2) -> FloatArray:
-    """Risk, error and further reported numbers of a problem at a state, shape (count,).
-
-    `state`, shape (n,).
-    """
+    """Risk, error and further reported numbers of a problem at a state, shape (count,)."""
     return _evaluate("summary", state, state, data, count)
 
 
 def order_parameters(data: Any, state: FloatArray, slope: FloatArray, count: int) -> FloatArray:
-    """Order parameters at a state with its gradient, shape (count,).
-
-    `state`, `slope`, shape (n,).
-    """
+    """Order parameters at a state with its gradient `slope`, shape (count,)."""
     return _evaluate("order_parameters", state, slope, data, count)
 
 
@@ -105,10 +93,11 @@ def advance(
 ) -> int:
     """Perform descent steps in place; see `dynamics.loops.kernels.advance`.
 
-    `state`, shape (n (1 + memory of the rule),); `span`: first and last step (exclusive); `alike`:
-    whether every step has the same data; `buffers`: order parameters of each step, steps to record,
-    and recorded states. Returns the last step, or the step whose successor is not finite. Raises
-    TypeError if the state is not a contiguous float64 array.
+    The state has shape (n (1 + memory of the rule),), and `span` holds the first and last step
+    (exclusive). `alike` tells whether all steps have the same data. `buffers` holds the order
+    parameters of each step, the steps to record, and the recorded states. Returns the last step, or
+    the step whose successor is not finite. Raises TypeError unless the state is a contiguous
+    float64 array.
     """
     if not (state.flags.c_contiguous and state.dtype == np.float64):
         raise TypeError("the state is a contiguous array of 64-bit floats")
@@ -126,20 +115,14 @@ def advance(
 
 
 def along(path: Path, times: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """States on a path at given times, shape (T, n), and their time derivatives.
-
-    `times`, shape (T,).
-    """
+    """States on a path at given times, shape (T, n), and their time derivatives."""
     states, rates = np.empty((2, times.size, path.coefficients.shape[2]))
     compiled(path_values.along)(_floats(times), *path, states, rates)
     return states, rates
 
 
 def order_along(data: Any, path: Path, times: FloatArray, count: int) -> FloatArray:
-    """Order parameters on a path at given times, shape (T, count), with rates from its derivatives.
-
-    `times`, shape (T,).
-    """
+    """Order parameters on a path at given times, (T, count), with rates from its derivatives."""
     out = np.empty((times.size, count))
     compiled(path_values.order_along, data)(_floats(times), *path, data, out)
     return out
@@ -148,8 +131,8 @@ def order_along(data: Any, path: Path, times: FloatArray, count: int) -> FloatAr
 class Integration:
     """Gradient flow integrated in several calls of compiled code.
 
-    `data`: loop data of the problem; `start`, shape (n,); `span`: first and last time; `relative`:
-    error tolerance of a step, relative to the size of an entry; `floor`, shape (n,): absolute
+    The flow runs from `start`, shape (n,), over the times of `span`. `relative` is the error
+    tolerance of a step, relative to the size of an entry; `floor`, shape (n,), is the absolute
     tolerance for entries at rounding level. `outcome` is `FULL` during the integration, then `DONE`
     or `STUCK`; `steps` counts all steps so far.
     """
@@ -176,11 +159,11 @@ class Integration:
 
     @property
     def time(self) -> float:
-        """Time reached so far."""
+        """Time that the integration has reached."""
         return float(self.control.now[0])
 
     def proceed(self) -> None:
-        """Integrate a number of steps without holding the global interpreter lock."""
+        """Integrate some steps without holding the global interpreter lock."""
         size = self.state.size
         most = min(MOST_STEPS, max(FIRST_STEPS, self.steps))
         path = Path(np.empty(most + 1), np.empty(most), np.empty((most, STAGES + 1, size)))
@@ -195,7 +178,7 @@ class Integration:
             self._parts.append(Path(*parts))
 
     def path(self) -> Path:
-        """Times of all steps so far, and the polynomials between them."""
+        """Times of all steps so far, and the polynomials between these times."""
         nodes = [part.nodes[1:] for part in self._parts]
         first = self._parts[0].nodes[:1]
         scales, coefficients = zip(*(part[1:] for part in self._parts), strict=True)
@@ -218,7 +201,7 @@ def in_threads(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any
 def source(kind: type) -> str:
     """Source text of the modules that define the functions of a kind of problem.
 
-    `kind`: type of its loop data.
+    The `kind` is the type of the problem's loop data.
     """
     own = kind.__module__
     used = vars(sys.modules[own]).values()

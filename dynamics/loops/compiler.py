@@ -26,7 +26,7 @@ SOURCES = (
     "expectations/*.py",
     "papers/*/kernels/*.py",
 )
-"""Patterns of the source files that enter the hash of the cache folder."""
+"""Patterns of the source files whose hash names the cache folder."""
 OPTIONS: Any = {"error_model": "numpy", "fastmath": False}
 """numba options: division by 0 gives inf or NaN, and floating-point operations are not reordered.
 """
@@ -35,8 +35,8 @@ OPTIONS: Any = {"error_model": "numpy", "fastmath": False}
 def compiled(kernel: Callable[..., Any], data: Any = None) -> Callable[..., Any]:
     """Kernel compiled by numba, for each combination of argument types at its first call.
 
-    `kernel`: function of a module in `dynamics.loops.kernels.MODULES`; `data`: loop data, if the
-    kernel takes them as an argument.
+    The kernel is a function of a module in `dynamics.loops.kernels.MODULES`. `data` is the loop
+    data, if the kernel takes it as an argument.
     """
     compiler = _numba()
     while MODULES:
@@ -53,7 +53,7 @@ def compiled(kernel: Callable[..., Any], data: Any = None) -> Callable[..., Any]
 def _dispatcher(kernel: Callable[..., Any], kind: Any) -> Callable[..., Any]:
     """Compiled kernel for a kind of problem, cached in a separate folder.
 
-    numba keeps one index of types per function. Concurrent writers can mix up the types in it, and
+    numba keeps one index of types per function. Concurrent writers can mix up its types, and
     reading it imports the modules of all types.
     """
     numba, folder = _numba(), _folder()
@@ -87,7 +87,7 @@ def _unless_damaged(made: Any, folder: str) -> Callable[..., Any]:
 
 @cache
 def _folder() -> str:
-    """Path of the folder of machine code, empty if it cannot be created."""
+    """Path of the folder of machine code, or "" if it cannot be created."""
     paths = sorted(path for pattern in SOURCES for path in PACKAGE.glob(pattern))
     digest = hashlib.sha256(_numba().__version__.encode())
     for path in paths:

@@ -1,7 +1,7 @@
 """Kernels: functions on floats and arrays in the subset of Python that numba compiles.
 
-A kernel module registers itself by calling `kernels`. Without compilation the functions run as
-ordinary Python, which the tests use as a slow reference.
+A kernel module registers itself by calling `kernels`. Without compilation, kernels run as ordinary
+Python, which the tests use as a slow reference.
 """
 
 from collections.abc import Callable

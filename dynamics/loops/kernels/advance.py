@@ -1,9 +1,7 @@
 """Descent loop: steps of an update rule, with order parameters, records and a finiteness check.
 
-``gradient`` and ``order_parameters`` belong to the kind of problem
-(`dynamics.loops.kernels.kinds`); ``take`` applies the update rule
-(`dynamics.loops.kernels.update`). If all steps have the same data, the loop stops at a step that
-changes nothing and repeats its values.
+If all steps have the same data, the loop stops at a step that changes nothing and repeats its
+values.
 """
 
 from math import isfinite
@@ -26,7 +24,7 @@ def advance(state, update, first, last, buffers):
         gradient(entries, data, slope)
         take(state, slope, step, update.factors[step - first], update, proposal)
         broken, moved = 0, 0
-        for i in range(state.size):  # counts instead of branches, which the compiler vectorizes
+        for i in range(state.size):  # the compiler vectorizes counts, but not branches
             broken += not isfinite(proposal[i])
             moved += proposal[i] != state[i]
         order_parameters(entries, slope, data, tracked[step - first])

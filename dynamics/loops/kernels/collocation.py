@@ -54,26 +54,26 @@ from dynamics.loops.kernels.linear_algebra import all_finite, copy, factorize, l
 DONE, FULL, STUCK = 0, 1, 2
 """Results of `integrate`: horizon reached, output buffers full, or no step possible."""
 FIRST_MOVE = 0.2
-"""Time scale of the start, times the norm of J at the start."""
+"""Product of the time scale of the start and the norm of the Jacobian at the start."""
 MOST_ITERATIONS = 9
 CONVERGED, STALLED = 0.02, 0.1
-"""Changes of an iteration over the tolerance: first, converged; second, accepted once rounding
-stalls it."""
+"""Largest change of a Newton iteration over the tolerance: first: converged; second: accepted once
+rounding stalls the iterations."""
 SAFETY, SHRINK, GROW, CAREFUL = 0.8, 0.2, 4.0, 1.2
-"""Step-width control: safety factor, smallest and largest change, largest change after a failed
-step."""
+"""Step-width control: safety factor, smallest and largest ratio of consecutive widths, largest
+ratio after a failed step."""
 HOPELESS = 8.0
-"""Error estimate, over the tolerance, above which an unconverged step is rejected early."""
+"""Error estimate over the tolerance above which an unconverged step is rejected early."""
 QUIET = 1e-3
-"""Error estimate, over the tolerance, below which it does not enter the width control."""
+"""Error estimate over the tolerance below which the width control ignores the estimate."""
 SPACING = 1e-15
-"""Smallest time span of a step, relative to the time."""
+"""Smallest time span of a step, relative to the time reached."""
 
 
 class Path(NamedTuple):
-    """Output arrays of an integration."""
+    """Output arrays of an integration: times of the steps and polynomials between them."""
 
-    nodes: NDArray[np.float64]  # times, (steps + 1,); the first is the beginning
+    nodes: NDArray[np.float64]  # times, (steps + 1,); the first is the beginning of the flow
     scales: NDArray[np.float64]  # w at the beginning of each step
     coefficients: NDArray[np.float64]  # (steps, STAGES + 1, n): powers of (position in [0, 1]) - 1
 
@@ -120,7 +120,7 @@ def begin(state, model, control, room):
     horizon = now[HORIZON] - now[TIME]
     size = largest_sum(room.jacobians[0])
     now[SCALE] = min(horizon, FIRST_MOVE / size) if size > 0.0 else horizon
-    now[WIDTH], now[GROWTH] = log1p(1.0), GROW  # w doubles
+    now[WIDTH], now[GROWTH] = log1p(1.0), GROW  # in the first step w doubles
     return True
 
 
@@ -170,7 +170,7 @@ def try_step(state, width, model, table, control, room):
 
 
 def width_factor(error):
-    """Ratio of the next step width to this one, from the error alone."""
+    """Ratio of the next step width to the present one, from the error alone."""
     return SAFETY * (1.0 / max(error, 1e-12)) ** (1.0 / (STAGES + 2.0))
 
 

@@ -15,21 +15,22 @@ from dynamics.loops.kernels.kinds import gradient, has_hessian, hessian
 from dynamics.loops.kernels.linear_algebra import all_finite, copy, solve
 
 TIME, HORIZON, SCALE, WIDTH, LAST_WIDTH, LAST_ERROR, GROWTH = 0, 1, 2, 3, 4, 5, 6
-"""Indices into ``Control.now``."""
+"""Indices of the numbers in ``Control.now``."""
 FARTHEST = 2.0
-"""Largest extrapolation of the previous polynomial, in widths of its step."""
+"""Largest extrapolation of the previous step's polynomial, in widths of that step."""
 LEAST_DECAY = 0.03
 """Lower bound on the decay ratio of consecutive Legendre coefficients in the error estimate."""
 OF_RATE = 0.1
-"""Lower bound on the size of an entry in the error scale, over its change in a step; matters near
+"""Lower bound on the size of an entry in the error scale, over its change in a step; used near
 0."""
 SHAKE, NOISY = 1e-6, 16.0
-"""Rounding test: relative perturbation of the state, and safety factor on the second difference."""
+"""Rounding test: first: relative perturbation of the state; second: safety factor on the second
+difference."""
 SMOOTH = 1e-9
-"""Second difference of the gradient, over the gradient, up to which it is not attributed to
+"""Largest second difference of the gradient, over the gradient, that is not attributed to
 rounding."""
 LEAST = 2.2250738585072014e-308
-"""Smallest error floor of an entry: the smallest normal float64."""
+"""Smallest absolute error tolerance of an entry: the smallest normal float64."""
 
 
 class Control(NamedTuple):
@@ -38,8 +39,8 @@ class Control(NamedTuple):
     # time; horizon; w (0: to be chosen); next width in u; last width, its error (0: none);
     # greatest change of the next width
     now: NDArray[np.float64]
-    relative: float  # error of a step over the size of an entry
-    floor: NDArray[np.float64]  # error of an entry whose value and rate are rounding
+    relative: float  # tolerance of the error of a step over the size of an entry
+    floor: NDArray[np.float64]  # tolerance of an entry whose value and rate are rounding
     refused: NDArray[np.float64]  # the last state without a gradient
 
 
@@ -47,14 +48,14 @@ class Room(NamedTuple):
     """Work arrays of an integration of n entries, reused by all its steps."""
 
     stages: NDArray[np.float64]  # Z, (STAGES, n)
-    slopes: NDArray[np.float64]  # g at every point, (STAGES, n)
+    slopes: NDArray[np.float64]  # g at every point of a step, (STAGES, n)
     inner: NDArray[np.float64]  # a state within a step
     jacobians: NDArray[np.float64]  # J at the beginning and the end of the step, (2, n, n)
     matrix: NDArray[np.float64]  # matrix of (2), then its LU factors
     pivots: NDArray[np.int64]  # row exchanges of the factors
     change: NDArray[np.float64]  # right-hand side of (2), then its solution
-    last: NDArray[np.float64]  # coefficients of the last step, (STAGES + 1, n)
-    floor: NDArray[np.float64]  # error that the step may make in any case
+    last: NDArray[np.float64]  # polynomial coefficients of the last step, (STAGES + 1, n)
+    floor: NDArray[np.float64]  # absolute error tolerance of each entry
     sizes: NDArray[np.float64]  # sizes of the entries, which scale (2)
 
 
@@ -134,7 +135,8 @@ def find_floor(state, width, model, control, room):
         side = 3.0 - 2.0 * row
         for k in range(size):
             change = min(span * abs(slope[k]), largest)
-            # The perturbation depends on the width, since one may miss rounding errors by chance.
+            # The perturbation depends on the width, since a fixed one may miss rounding errors by
+            # chance.
             change = state[k] * cos(k + 1e3 * width) + (change if slope[k] < 0.0 else -change)
             room.inner[k] = state[k] + side * SHAKE * change
         gradient(room.inner, model, room.slopes[row])
@@ -147,7 +149,7 @@ def find_floor(state, width, model, control, room):
 
 
 def measure_sizes(state, room):
-    """Fill ``room.sizes`` from the state and its predicted end."""
+    """Fill ``room.sizes`` from the state and the predicted state at the end of the step."""
     for k in range(state.size):
         end = abs(state[k] + room.stages[STAGES - 1, k])
         size = max(max(abs(state[k]), end), room.floor[k])
@@ -171,7 +173,7 @@ def assemble(width, scale, table, room):
 
 
 def newton_iteration(state, width, model, table, control, room):
-    """Perform one iteration of (2); False if the gradient at a stage is not finite."""
+    """Perform one Newton iteration (2); False if the gradient at a stage is not finite."""
     size, scale = state.size, control.now[SCALE]
     for j in range(STAGES):
         for k in range(size):
@@ -202,7 +204,7 @@ def moved_and_error(state, ending, control, room):
 
     The tolerance is relative to the end of the step, so that decaying entries keep relative
     accuracy. The error is the next Legendre coefficient, extrapolated from the decay of the last
-    ones.
+    coefficients.
     """
     size, moved, error = state.size, 0.0, 0.0
     for k in range(size):

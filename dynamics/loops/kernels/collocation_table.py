@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 STAGES = 7
 """Number s of collocation points of a step."""
 ENDING = 3
-"""Number of last Legendre coefficients in the error estimate of a step."""
+"""Number of last Legendre coefficients from which the error of a step is estimated."""
 
 
 class Table(NamedTuple):
@@ -33,11 +33,11 @@ class Table(NamedTuple):
 
 @cache
 def table() -> Table:
-    """Coefficients of the method with `STAGES` points."""
+    """Coefficients of the collocation method with `STAGES` points."""
     difference = np.zeros(STAGES + 1)
     difference[STAGES - 1 :] = 1.0, -1.0
     points = _zeros(difference)
-    # Legendre polynomials of x = 2 position - 1 keep the systems below well conditioned.
+    # Legendre polynomials of x = 2 position - 1 keep the linear systems well conditioned.
     of_values = np.linalg.inv(legendre.legvander(points, STAGES - 1))
     integrals = [
         legendre.legval(points, 0.5 * legendre.legint(unit, lbnd=-1)) for unit in np.eye(STAGES)
@@ -53,7 +53,7 @@ def table() -> Table:
 
 
 def _zeros(series: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Zeros of a Legendre series, accurate to rounding; the last one is 1."""
+    """Zeros of a Legendre series, accurate to rounding; the last zero is 1."""
     zeros = np.sort(legendre.legroots(series).real)
     slope = legendre.legder(series)
     for _ in range(3):

@@ -7,13 +7,13 @@ from dynamics.loops.kernels import inlined, kernels
 
 @inlined
 def logistic(u: float) -> float:
-    """1/(1+exp(-u)), without overflow: exp(-u) = inf gives 0."""
+    """Logistic function 1/(1+exp(-u)), without overflow: exp(-u) = inf gives 0."""
     return 1.0 / (1.0 + exp(-u))
 
 
 @inlined
 def logistic_loss(margin: float) -> float:
-    """log(1 + exp(-margin)), without overflow."""
+    """Logistic loss log(1 + exp(-margin)), without overflow."""
     if margin > 0.0:
         return log1p(exp(-margin))
     return log1p(exp(margin)) - margin

@@ -1,8 +1,8 @@
 """Functions of a problem that loops call, selected by the type of its data.
 
-The loop data of a kind of problem are a named tuple. The module that defines it has the functions
-``gradient`` and ``order_parameters``, and optionally ``hessian`` and ``summary``, with the
-signatures below. Compiled code selects them by type (`dynamics.loops.compiler`).
+The loop data of a kind of problem are a named tuple. The module that defines this type has the
+functions ``gradient`` and ``order_parameters``, and optionally ``hessian`` and ``summary``, with
+the signatures in this file. Compiled code selects them by type (`dynamics.loops.compiler`).
 """
 
 import sys
@@ -11,7 +11,7 @@ NAMES = ("gradient", "hessian", "order_parameters", "summary", "has_hessian")
 
 
 def chosen(kind, name):
-    """Function of a kind of problem by name; one that does nothing if missing."""
+    """Function of a kind of problem by name, or a function that does nothing if missing."""
     module = sys.modules[kind.__module__]
     if name == "has_hessian":
         return _yes if hasattr(module, "hessian") else _no

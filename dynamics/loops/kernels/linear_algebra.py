@@ -1,6 +1,6 @@
-"""Vectors and small linear systems, in arrays of the caller.
+"""Vectors and small linear systems, in arrays allocated by the caller.
 
-Written as loops over entries, because numba compiles slice assignments much more slowly.
+Functions are loops over entries, because numba compiles slice assignments much more slowly.
 """
 
 from math import isfinite
@@ -44,7 +44,7 @@ def factorize(matrix, pivots):
 
 
 def solve(matrix, pivots, values):
-    """Solve the system of `factorize` in place of the right-hand side."""
+    """Solve a system with the LU factors of `factorize`, replacing the right-hand side `values`."""
     size = matrix.shape[0]
     for k in range(size):
         pivot = pivots[k]

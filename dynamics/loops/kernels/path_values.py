@@ -19,7 +19,7 @@ def along(times, nodes, scales, coefficients, states, rates):
                 low = middle + 1
             else:
                 high = middle
-        # Position in logarithmic time: -1 at the start of the step, 0 at its end.
+        # Position in logarithmic time is -1 at the start of the step, 0 at its end.
         width = log1p((nodes[low + 1] - nodes[low]) / scales[low])
         since = times[row] - nodes[low]
         position = log1p(since / scales[low]) / width - 1.0
@@ -35,7 +35,7 @@ def along(times, nodes, scales, coefficients, states, rates):
 def order_along(times, nodes, scales, coefficients, model, out):
     """Fill order parameters along a path, with rates from derivatives of its polynomials.
 
-    A gradient at the computed state would amplify the error of quickly relaxing directions.
+    A gradient at the interpolated state would amplify the error of quickly relaxing directions.
     """
     shape = (times.size, coefficients.shape[2])
     states, rates = np.empty(shape), np.empty(shape)

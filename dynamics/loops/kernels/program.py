@@ -1,7 +1,7 @@
 """Interpreter of reduced programs on floats (see `theory.program`): one kernel for all models.
 
-An instruction is a row of integers. The array `values` of a call holds inputs, then real constants,
-weights and constants, then results in the order of the instructions.
+An instruction is a row of integers. The array `values` of a call holds the inputs, then the
+constants, then results in the order of the instructions.
 """
 
 from math import (
@@ -49,14 +49,14 @@ ABS, SIGN, FLOOR, ROUND, TRUNC, IS_FINITE, ATAN2, REM, SHARE = 38, 39, 40, 41, 4
 
 
 class List(NamedTuple):
-    """Program in the form that loops take."""
+    """Program in the form that compiled loops take."""
 
-    given: Any  # real constants, weights and constants, stored after the inputs
+    given: Any  # numbers stored after the inputs: real constants, weights, constants
     instructions: Any  # (m, 4)
     index: Any
     count: Any
     outputs: Any
-    size: int  # length of `values`
+    size: int  # number of elements of `values`
 
 
 class ProgramData(NamedTuple):
@@ -117,7 +117,7 @@ def whole_power(x, exponent):
 
 @inlined
 def of_one(code, x):
-    """Operation on one number; NaN outside its domain."""
+    """Elementwise operation with a given code on one number; NaN outside its domain."""
     if code == EXP:
         return exp(x)
     if code == SIGMOID:
@@ -181,7 +181,7 @@ def of_one(code, x):
 
 @inlined
 def of_two(code, a, b):
-    """Operation on two numbers."""
+    """Elementwise operation with a given code on two numbers."""
     if code == MUL:
         return a * b
     if code == DIV:
@@ -211,7 +211,7 @@ def fill(values, first, source):
 
 
 def forward(program, values):
-    """Compute every result of a program in `values`, whose inputs are filled in."""
+    """Compute every result of a program in `values`, which must hold the inputs."""
     given, index, count = program.given, program.index, program.count
     begin = program.instructions[0, 1] if program.instructions.shape[0] else values.size
     fill(values, begin - given.size, given)
@@ -253,7 +253,7 @@ def forward(program, values):
 
 
 def results(program, values, out):
-    """Run a program and copy its outputs."""
+    """Run a program and copy its outputs to `out`."""
     forward(program, values)
     for k in range(program.outputs.size):
         out[k] = values[program.outputs[k]]
@@ -275,7 +275,7 @@ def order_parameters(state, slope, data, out):
 
 
 def hessian(state, data, out):
-    """Fill the Jacobian of the gradient, one column per direction."""
+    """Fill the Jacobian of the gradient, one column per direction of the state."""
     values, column = np.empty(data.curvature.size), np.empty(state.size)
     fill(values, 0, state)
     for j in range(state.size):

@@ -1,7 +1,7 @@
 """One step of an update rule, by running its program for every entry.
 
-The state holds the entries, then the memory of the rule, one array of all entries after the other.
-Plain gradient descent has an empty program.
+The state holds all entries, then one array of the same length for each number in the memory of the
+rule. Plain gradient descent has an empty program.
 """
 
 from math import sqrt
@@ -17,12 +17,12 @@ class Update(NamedTuple):
     """Loop data of an update rule."""
 
     program: Any  # List of the rule; without instructions for plain gradient descent
-    weight_decay: float  # multiple of an entry that is added to its gradient
+    weight_decay: float  # multiple of each entry that is added to its gradient
     eta: Any  # learning rate of each entry
-    share: Any  # eta over the largest eta, the unit of time
+    share: Any  # eta over the largest eta, which is the unit of time
     sizes: Any  # number of trained entries that share each scalar
-    moves: Any  # trained entries; all other entries keep value and memory
-    rested: Any  # steps of earlier stages in which an entry was not trained
+    moves: Any  # mask of trained entries; other entries keep value and memory
+    rested: Any  # number of steps in earlier stages in which an entry was not trained
     factors: Any  # factor of the learning rates at each step
 
 
