@@ -25,8 +25,7 @@ class Evidence:
     """Result of a symbolic check.
 
     `holds` is True or False, or None if computation alone cannot decide. `case` describes the
-    computed case with its free symbols; each string of `findings` is one comparison with its
-    result.
+    computed case with its free symbols; `findings` lists each comparison with its result.
     """
 
     holds: bool | None

@@ -13,9 +13,8 @@ equally often have one *type*.
   of a triangle and a square have one colour, but their rooted colourings differ.
 - All roots are refined at once on 64-bit hashes, in which a multiset of neighbours is a sum. Equal
   true colours have equal hashes, so a collision can only make the result too coarse.
-- The result is then checked in integers to be stable. Every stable colouring is at least as fine
-  as the coarsest one, so a result that passes is the coarsest; a failure is retried with other
-  hashes.
+- The result is then checked in integers to be stable. Every stable colouring is at least as fine as
+  the coarsest one, so a result that passes is the coarsest.
 """
 
 from __future__ import annotations
@@ -57,8 +56,8 @@ class RelationalStructure:
 
     The array `kinds`, shape (n,), holds the kind of each vertex, at least 0. The array `edges`,
     shape (m, 2), holds the two different ends of each edge, each pair once. `rows` lists the
-    vertices to individualise, one at a time, and `columns` the vertices whose colours are needed;
-    both default to all vertices.
+    vertices to individualise, and `columns` the vertices whose colours are needed; both default to
+    all.
     """
 
     def __init__(

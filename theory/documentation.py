@@ -21,8 +21,7 @@ from inspect import cleandoc
 MATH = re.compile(r":math:`([^`]+)`")
 DISPLAYED = re.compile(r"^\.\. math::(.*\n(?:[ \t]+\S.*\n)*)", re.MULTILINE)
 FENCE = re.compile(r"^(\s*)(?=~~~|```)", re.MULTILINE)
-"""Fence of a Markdown code block, escaped because docstrings underline headings with its
-characters."""
+"""Fence of a Markdown code block; docstrings use these characters to underline headings."""
 FIELD = re.compile(r"^:([A-Za-z_][\w, *]*):[ \t]+(\S.*(?:\n[ \t]+\S.*)*)(?:\n|\Z)", re.MULTILINE)
 
 

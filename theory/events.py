@@ -2,15 +2,13 @@
 
 A rule is an expression in *order parameters*: time, the scalars of the reduction, observables,
 ``risk``, constants, and rates. A rate such as ``d_alpha`` is minus the gradient per entry, the
-change per unit of time, where time is eta times steps. One rule applies to reduced and to full
-runs. Gradient descent evaluates each rule at every step, recorded or not; the event is the first
-step that satisfies the rule.
+change per unit of time, where time is eta times steps. One rule applies to all runs. Gradient
+descent evaluates a rule at every step; the event is the first step that satisfies it.
 
 - `Crossing`: an expression becomes non-negative.
 - `ExceedsRunMaximum`: a quantity exceeds the maximum of another over the *whole* run. The event
   depends on the horizon and is stored with it.
-- `RisesAgain`: a quantity falls, then rises above the value from which it fell. This event also
-  depends on the horizon.
+- `RisesAgain`: a quantity falls, then rises above its earlier value. It depends on the horizon.
 
 `event_rules` parses rules as text:
 
@@ -128,8 +126,7 @@ class RisesAgain(EventRule):
 
     The search begins at the event ``after``, with the value q0. The quantity must fall below q0,
     exceed :math:`q_0 + r |q_0|` later, and be above q0 at the end of the run. The event is at the
-    least value between the fall and the rise. A smaller rise is not an event, however long it
-    lasts.
+    least value between the fall and the rise. A smaller rise is not an event.
 
     Attributes
     ----------
@@ -146,8 +143,7 @@ class RisesAgain(EventRule):
 
 
 RISE = 0.05
-"""Smallest rise of "rises again" above the value at the begin of the search, relative to this
-value."""
+"""Smallest rise of "rises again", relative to the value at the begin of the search."""
 RESOLUTION = 1e-12
 """Smallest absolute value of a rate whose sign counts, relative to its largest value in the run."""
 FORMS = (
@@ -169,9 +165,8 @@ def event_rules(
     """Parse the rules of a model; ``after`` must refer to earlier rules.
 
     `texts` maps the name of each event to its rule; `names` are the names allowed in rules. `equal`
-    maps a name to an order parameter that always equals it, with ``-`` if of opposite sign; this
-    order parameter replaces the name. Raises ModelError if a rule has none of the forms, or
-    contains an unknown name.
+    maps a name to an order parameter that always equals it, with ``-`` if of opposite sign, and
+    replaces it. Raises ModelError if a rule has none of the forms, or contains an unknown name.
     """
     rules: list[EventRule] = []
     for name, text in texts.items():

@@ -79,8 +79,7 @@ FloatArray = NDArray[np.float64]
 class Law:
     """A law of samples, stacked in arrays.
 
-    The probabilities `weights`, shape (N,), sum to 1. `samples` is an array or a structure of
-    arrays, shape (N, ...).
+    The probabilities `weights`, shape (N,), sum to 1. The arrays in `samples` have shape (N, ...).
     """
 
     weights: FloatArray
@@ -133,8 +132,7 @@ def leading_axis(
     """Check arrays of samples: one leading axis, parts and shapes like the samples of a law.
 
     The arrays `drawn` have shape (count, ...), and `like` holds samples of the law. Raises
-    ModelError with `role`, the name of the function and of the part, and `place`, the line of the
-    function.
+    ModelError with `role`, the function and part, and `place`, the line of the function.
     """
     usual = drawn if like is None else like
     if isinstance(usual, (Mapping, tuple, list)):

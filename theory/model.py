@@ -77,8 +77,7 @@ TABLES: Mapping[str, tuple[type, ...]] = {
     "limits": (tuple, list),
     "claims": (tuple, list, Mapping),
 }
-"""Allowed types of each part given as plain values; names, events and sizes may also be
-functions."""
+"""Types of each part given as plain values; names, events and sizes may also be functions."""
 DECLARED = ("reduced", "sizes", "configurations", "names")
 """Parts of a declared reduction, required together."""
 SETTINGS = ("eta", "steps", "rule", "schedule", "stages")
@@ -399,13 +398,7 @@ class Model:
         return result
 
     def call(self, role: str, *leading: Any, constants: Mapping[str, Any]) -> Any:
-        """Call a function of the model at some constants.
-
-        Raises
-        ------
-        ModelError
-            If the function raises; the message has the line of the file.
-        """
+        """Call a function of the model at some constants; its error becomes a ModelError."""
         arguments = {name: constants[name] for name in self.arguments[role]}
         with self.blamed(role):
             return self.functions[role](*leading, **arguments)
@@ -415,13 +408,7 @@ class Model:
         return blamed(role, self.path)
 
     def starting_arrays(self, constants: Mapping[str, Any]) -> dict[str, FloatArray]:
-        """Trained arrays at step 0.
-
-        Raises
-        ------
-        ModelError
-            If there are no arrays, or an entry is not a finite number.
-        """
+        """Trained arrays at step 0; ModelError if missing, or if an entry is not finite."""
         result = named_arrays("start", self.call("start", constants=constants))
         for name in result:
             if name in constants or name in QUANTITIES:
@@ -445,10 +432,7 @@ class Model:
     ) -> dict[str, FloatArray]:
         """Trained arrays of one of ``starts``, with the names and shapes of ``start``.
 
-        Raises
-        ------
-        ModelError
-            If names or shapes differ from ``start``, or an entry is not a finite number.
+        Raises ModelError if names or shapes differ, or an entry is not a finite number.
         """
         role = _start(name)
         found = named_arrays(role, self.call(role, generator, constants=constants))
@@ -472,20 +456,11 @@ class Model:
         watched: Callable[[Iterable[Any]], Iterable[Any]] = iter,
         role: str = "law",
     ) -> Law:
-        """Every sample of a finite law.
+        """Every sample of a finite law; `role` is ``law`` or ``held_out``.
 
-        Parameters
-        ----------
-        constants : mapping
-        watched : callable
-            Wrapper of the iterable of (probability, sample) pairs, to show progress.
-        role : str
-            ``law`` or ``held_out``.
-
-        Raises
-        ------
-        ModelError
-            If the probabilities do not sum to 1, the samples differ in shape, or are too many.
+        The function `watched` wraps the iterable of (probability, sample) pairs, to show progress.
+        Raises ModelError if the probabilities do not sum to 1, the samples differ in shape, or are
+        too many.
         """
         weights: list[float] = []
         samples: list[Any] = []
@@ -524,16 +499,8 @@ class Model:
     def held_out_law(self, constants: Mapping[str, Any], like: Law) -> Law:
         """Every sample of the second law ``held_out``.
 
-        Parameters
-        ----------
-        constants : mapping
-        like : Law
-            Law of training, whose samples have the same parts, shapes and types.
-
-        Raises
-        ------
-        ModelError
-            If samples differ from those of training in form, or `enumerated_law` would raise.
+        Raises ModelError if `enumerated_law` would raise, or if samples differ from the samples of
+        the law of training, `like`, in parts, shapes or types.
         """
         law = self.enumerated_law(constants, role="held_out")
         place = line_of_function(self.held_out, self.path)
@@ -546,18 +513,8 @@ class Model:
     ) -> Law:
         """Samples drawn by ``samples``, by ``sample``, or from ``law``, with equal weights.
 
-        Parameters
-        ----------
-        constants : mapping
-        count : int
-        seed : int or sequence of int
-        law : Law, optional
-            The law, or earlier draws from it, to check the result of ``samples``.
-
-        Raises
-        ------
-        ModelError
-            If the samples have no leading axis of this length, or differ from the law's in form.
+        The law, or earlier draws from it, checks the result of ``samples``. Raises ModelError if
+        the samples have no leading axis of length `count`, or differ from the law's in form.
         """
         generator, weights = np.random.default_rng(seed), np.full(count, 1 / count)
         if self.samples is not None:

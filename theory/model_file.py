@@ -27,12 +27,7 @@ def read_model(path: str | Path) -> Model:
     Parameters
     ----------
     path : str or path-like
-        A file with ``start`` and one of the three forms of the expectation, as functions of these
-        names.
-
-    Returns
-    -------
-    Model
+        File with ``start`` and the functions of one of the three forms of the expectation.
 
     Raises
     ------
@@ -92,8 +87,7 @@ def read_model(path: str | Path) -> Model:
 def _imports_from(folder: Path) -> Iterator[set[str]]:
     """Import helper modules from a folder, remove them from `sys.modules`, yield their files.
 
-    Helpers run again for each model, since a helper may have changed or share its name with
-    another.
+    Helpers run again for each model, since a helper may have changed.
     """
     files, hidden, writes = set[str](), _modules_in(folder), sys.dont_write_bytecode
     for name in hidden:

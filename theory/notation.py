@@ -37,8 +37,8 @@ class NotationEntry:
 
     `name` is the code name in ASCII (``"alpha"``), `letter` the paper's letter as plain text
     (``"α"``), and `latex` the LaTeX form without dollar signs. `meaning` is one line, with a unit
-    if it has one. `assumptions` are those of the SymPy symbol; `shape` is ``"scalar"`` or for
-    example ``"D x D"``.
+    if it has one. `assumptions` are those of the SymPy symbol; `shape` is ``"scalar"`` or such as
+    ``"D x D"``.
     """
 
     name: str

@@ -1,8 +1,8 @@
 """Pages of sections with sentences and equations, printed as text, LaTeX or Markdown.
 
-A side of an equation is a SymPy expression, a `HandWritten`, or a string. Text between single
-backticks in a sentence is mathematics: ``"of type `k`"``; text between double backticks is the term
-defined by the sentence.
+A side of an equation is a SymPy expression, a `HandWritten`, or a string. In a sentence, text
+between single backticks is mathematics, ``"of type `k`"``, and text between double backticks a
+defined term.
 """
 
 from __future__ import annotations
@@ -152,10 +152,7 @@ class Page:
     def as_latex(self, standalone: bool = False) -> str:
         """Page as LaTeX with a paragraph for each section, equations in an align environment.
 
-        Parameters
-        ----------
-        standalone : bool
-            Whether to return a whole document, which needs amsmath, amssymb and geometry.
+        A `standalone` page is a whole document, which needs amsmath, amssymb and geometry.
         """
         lines = [rf"\section*{{{_escaped(self.title)}}}"]
         lines += [_escaped(self.source), ""] if self.source else []
@@ -170,13 +167,7 @@ class Page:
         return "\n".join(lines)
 
     def as_markdown(self, level: int = 2) -> str:
-        """Sections as Markdown, formulas in LaTeX between dollar signs.
-
-        Parameters
-        ----------
-        level : int
-            Level of the headings.
-        """
+        """Sections as Markdown with headings of a level, formulas between dollar signs."""
         parts = []
         for section in self.sections:
             parts.append(f"{'#' * level} {section.heading}")

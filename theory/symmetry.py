@@ -99,10 +99,7 @@ class Partition:
     def grid(cls, rows: int, columns: int, height: int, width: int) -> Partition:
         """Partition of a grid, row by row, into blocks of height by width (Figure 1b-1).
 
-        Raises
-        ------
-        ValueError
-            If the blocks do not tile the grid.
+        Raises ValueError if the blocks do not tile the grid.
         """
         if rows % height or columns % width:
             raise ValueError(f"blocks of {height} x {width} do not tile a grid {rows} x {columns}")
@@ -128,8 +125,7 @@ class Partition:
 
         For each size ``c`` that occurs ``m`` times, the generators are a transposition and a cycle
         inside the first set of that size, a swap of the first two sets of that size and a cycle
-        through all of them. They generate S_c wr S_m, because conjugation carries the S_c of the
-        first set to all sets.
+        through all of them. Conjugation carries the S_c of the first set to all sets.
         """
         by_size: dict[int, list[IntArray]] = {}
         for members in self.sets:

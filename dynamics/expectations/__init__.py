@@ -17,9 +17,8 @@ FloatArray = NDArray[np.float64]
 class Expectation:
     """Expectation of a risk over its law; several threads may share it.
 
-    The mapping `settings` is stored with every run. `data` holds the read-only arguments of the
-    kernels besides the state, and its type selects the compiled loops; `data` is None without
-    compiled gradients.
+    Every run stores `settings`. The type of `data`, the read-only arguments of the kernels besides
+    the state, selects the compiled loops; `data` is None without compiled gradients.
     """
 
     name: str
@@ -57,9 +56,8 @@ class Expectation:
     def error_estimate(self, state: FloatArray) -> dict[str, FloatArray]:
         """Gradient and risk as ``value``, shape (n + 1,), and the ``estimate`` of their errors.
 
-        The estimate is NaN if errors are not estimated. Some expectations also return ``gross``,
-        the sum of absolute contributions; a sampled expectation returns ``standard_error`` in place
-        of ``estimate``.
+        The estimate is NaN if errors are not estimated. Some expectations add ``gross``, the sum of
+        absolute contributions; a sampled expectation returns ``standard_error`` instead.
         """
         value = np.append(self.gradient(state), self.value(state))
         return {"value": value, "estimate": np.full(value.size, np.nan)}
@@ -67,8 +65,7 @@ class Expectation:
     def observe(self, states: FloatArray) -> tuple[FloatArray, dict[str, FloatArray]]:
         """Gradients at states, shape (records, n), and the risk and error estimate at each record.
 
-        The value ``error_estimate`` is the largest error of a gradient component, relative to its
-        gross.
+        The error estimate is the largest error of a gradient component, relative to its gross.
         """
         known = [self.error_estimate(state) for state in states]
         values = np.array([each["value"] for each in known]).reshape(len(states), -1)

@@ -40,23 +40,19 @@ from dynamics.loops.kernels import inlined, kernels
 MAX_NODES = 20_000
 """Most values of s on a contour; thirty keys with scores far apart need this many."""
 HEAVIEST = 100.0
-"""Largest log of s w; a key above this limit has probability 0, and (s w)^4 stays a finite
-double."""
+"""Largest log of s w: a key above has probability 0, and (s w)^4 stays a finite double."""
 GONE, REGULAR = 8.0, 5.0
-"""First: log of an s w with probability 0; second: tau above which ln s = tau - e^-tau equals tau
-to e^-5."""
+"""First: log of an s w with probability 0; second: tau above which ln s is tau to e^-5."""
 NEGLIGIBLE = 46.0
 """Nodes of the contour with a weight below e^-46 of the largest weight are skipped."""
 ROUGH = 1e-6
 """Largest relative rounding error of the integrand; above this limit the integral is NaN."""
 WIDE, FLAT = 1e3, 1e-9
-"""Brackets of the radius at least `WIDE` wide accept a mean number of unmasked patches with a
-relative error of `FLAT`."""
+"""Brackets of the radius wider than `WIDE` accept a relative error of `FLAT` in the mean."""
 BLOCK = 256
 """Number of configurations in an inner loop."""
 SPREAD = 300.0
-"""Largest difference of scores in a joint sum; above it small keys underflow or squares
-overflow."""
+"""Largest difference of scores in a joint sum; above, keys underflow or squares overflow."""
 
 
 class Tables(NamedTuple):
@@ -185,9 +181,9 @@ def tilt(turn, opened, closed, classes, areas, odds):
 def saddle(turn, unmasked, opened, closed, classes, areas, odds):
     """Log of the radius with the correct mean number of unmasked patches, and `tilt` at it.
 
-    The radius is found by Newton's method from a guess, then by bisection. If one choice of masked
-    patches outweighs all others, a wide range of radii is correct to rounding; the radius nearest
-    to 1 has the least rounding.
+    Newton's method from a guess precedes bisection. If one choice of masked patches outweighs all
+    others, a wide range of radii is correct to rounding; the one nearest to 1 has the least
+    rounding.
     """
     guess = turn
     for _ in range(4):
@@ -397,8 +393,7 @@ def contour_block(state, block, tables, law, sums):
 def counts_block(state, block, tables, law, sums):
     """Add a block to the sums by its configurations, ``BLOCK`` of them in every inner loop.
 
-    Configurations are added one by one if a key may outweigh all keys of a configuration that does
-    not contain it.
+    Configurations are added one by one if a key may outweigh a configuration without this key.
     """
     classes = tables.classes[block.first_class : block.last_class]
     areas = block.last_area - block.first_area

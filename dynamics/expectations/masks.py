@@ -46,14 +46,13 @@ BLOCK_FIELDS = (
     "row", "self_ups", "clusters", "first_class", "last_class", "first_area", "last_area",
     "configurations", "counts", "factors", "chances",
 )  # fmt: skip
-"""Columns of a block: row type, state index of the Ups of p itself, number of equal clusters, first
-and last class and area, number of configurations (0 for a contour), and the positions of its first
-count, factor and probability."""
+"""Columns of a block: row type, state index of the Ups of p itself, number of equal clusters, range
+of classes and areas, configurations (0 for a contour), first count, factor and probability."""
 AREA_FIELDS = ("copies", "first", "last")
 """Columns of an area, or of equal areas: their number, first and last class within the block."""
 CLASS_FIELDS = ("area", "ups", "phi", "patches", "many")
-"""Columns of a class: its area within the block, state indices of Ups and Phi, number of patches in
-one area, and in all areas."""
+"""Columns of a class: area within the block, state indices of Ups and Phi, patches in one area and
+in all."""
 
 Configurations = tuple[FloatArray, FloatArray]
 
@@ -300,8 +299,7 @@ class MaskExpectation(Expectation):
         """Value and estimated error; all gradient components share the largest error.
 
         The error is the difference of the contour to nodes shifted by half a step, whose error is
-        opposite and equal, plus the rounding of all sums with terms of attention times squared
-        latent.
+        opposite and equal, plus the rounding of all sums.
         """
         law, reading = self.data.law, self.data.reading
         shifted = self.data._replace(law=law._replace(first=law.first + 0.5 * law.step))

@@ -67,13 +67,11 @@ BLOCK = 32
 GUESS = 0.02
 """First guess of the gross, relative to its largest bound at one sum z."""
 FINEST = 1e-14
-"""Smallest tolerance of a Hessian, finer than that of a gradient because s (1 - s) may be far below
-s."""
+"""Smallest tolerance of a Hessian; s (1 - s) may be much smaller than s."""
 NO_DIGIT = 0.1
 """Largest error of a valid gradient, relative to its gross."""
 TOO_MANY, OVERFLOW, CANCELLED = 1.0, 2.0, 3.0
-"""Codes of faults: too many nodes, overflow, and cancellation, which leave a state without
-gradient."""
+"""Codes of faults for which a state has no gradient."""
 
 
 class SpectralData(NamedTuple):
@@ -253,9 +251,8 @@ def rounding(count, kappa, height, zero, one):  # type: ignore[no-untyped-def]
 def plan(scanned, grid, gross, need, count):  # type: ignore[no-untyped-def]
     """Choose contour, T and window of one z with the least work at an error of e^need of the gross.
 
-    Returns the index of kappa (-1 if none is found); T; window; c_0; c_1; logarithms of the
-    integrand over the allowed error, on the contour and at the pole at 1 with c_1; the work; the
-    rounding error.
+    Returns the index of kappa (or -1); T; window; c_0; c_1; logarithms of the integrand over the
+    allowed error, on the contour and at the pole at 1 with c_1; the work; the rounding error.
     """
     (grain, at_zero, at_one), (psi, _, means) = grid, scanned
     height, best, chosen = np.empty(GRID), HUGE, (-1, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, HUGE, HUGE)
@@ -315,8 +312,8 @@ def transform_length(p, data, z, excess):  # type: ignore[no-untyped-def]
 def on_circle(folded, cosines, sines, out):  # type: ignore[no-untyped-def]
     """Fill the polynomials in zeta with coefficients -C to C, at M points of the circle.
 
-    The coefficients ``folded`` have shape (2 C + 1, nodes), ``cosines`` and ``sines`` (C + 1, M / 2
-    + 1), and ``out`` (M, nodes).
+    ``folded`` has shape (2 C + 1, nodes), ``cosines`` and ``sines`` (C + 1, M / 2 + 1), ``out`` (M,
+    nodes).
     """
     size, length, wide = cosines.shape[0] - 1, out.shape[0], out.shape[1]
     plus = np.empty((size + 1, wide), np.complex128)
@@ -579,8 +576,8 @@ def exceeds(values, limits, share):  # type: ignore[no-untyped-def]
 def add_table_errors(state, data, tables, scanned, results):  # type: ignore[no-untyped-def]
     """Add the errors from rounding of h and its derivatives: s (1 - s) times the error of F, and s.
 
-    Both errors are means under the tilted laws of the coarse grid, where s (1 - s) <= e^{-kappa F}
-    for kappa from -1 to 1.
+    Both are means under the tilted laws of the coarse grid, s (1 - s) <= e^{-kappa F} for |kappa|
+    <= 1.
     """
     sizes = np.empty(tables.shape)
     unit = size_of_terms(state, data, sizes)

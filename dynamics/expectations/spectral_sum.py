@@ -3,8 +3,7 @@
 The sum over types is replaced, for each sum z of the random sets, by one contour integral (for the
 logistic) and one discrete Fourier transform (for the coupling through z); see
 `dynamics.expectations.spectral`. The tolerance is relative to the *gross*, the sum of absolute
-contributions of all sets, because on the slow manifold the net gradient of alpha is 1e-9 to 1e-15
-of the gross.
+contributions of all sets: on the slow manifold the net gradient of alpha is 1e-9 to 1e-15 of it.
 """
 
 from __future__ import annotations

@@ -46,8 +46,7 @@ __all__ = [
 FloatArray = NDArray[np.float64]
 
 FIRST_STEPS, MOST_STEPS = 8, 256
-"""Integration steps per call of compiled code: first: in the first call; second: most in later
-calls."""
+"""Integration steps in the first call of compiled code, and at most in a later call."""
 
 
 def _floats(values: FloatArray) -> FloatArray:
@@ -96,8 +95,8 @@ def advance(
     The state has shape (n (1 + memory of the rule),), and `span` holds the first and last step
     (exclusive). `alike` tells whether all steps have the same data. `buffers` holds the order
     parameters of each step, the steps to record, and the recorded states. Returns the last step, or
-    the step whose successor is not finite. Raises TypeError unless the state is a contiguous
-    float64 array.
+    the last step with a finite state. Raises TypeError unless the state is a contiguous float64
+    array.
     """
     if not (state.flags.c_contiguous and state.dtype == np.float64):
         raise TypeError("the state is a contiguous array of 64-bit floats")

@@ -4,7 +4,7 @@ A traced risk is a table of distinct values (`theory.program`). A closure takes 
 evaluations of its gradient in a finite field: `refinement` finds classes of equal entries, `linear`
 the smallest linear space, `conservation` constants of motion. A model that cannot be traced is
 checked in floats at some states (`checked`), with a lower grade. `orbits` computes the classes of a
-symmetry stated by the model.
+stated symmetry.
 """
 
 from __future__ import annotations
@@ -177,8 +177,7 @@ MOST_SHOWN = 12
 def closure_lines(document: Mapping[str, Any], laws: bool = True) -> list[str]:
     """Lines on scalars, samples, conserved quantities, proof and remarks, from `Closure.document`.
 
-    With `laws` False, conserved quantities are left out, since rounding breaks them in a run that
-    diverges.
+    With `laws` False, conserved quantities are left out; rounding breaks them in a diverging run.
     """
     scalars, entries, sizes = document["scalars"], document["entries"], document["sizes"]
     listed = ", ".join(map(str, sizes[:MOST_SHOWN])) + (", ..." if scalars > MOST_SHOWN else "")

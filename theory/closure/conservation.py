@@ -5,8 +5,7 @@ the flow if :math:`c` is orthogonal to the space of training: the left null spac
 
 *Quadratic.* :math:`z^T S z` is constant along the flow if :math:`g(z)^T S z = 0` in the whole
 space: the null space of the products :math:`z_i g_j + z_j g_i` at random points of the field,
-without forms that are constant in the space. Gradient descent breaks a quadratic law at order
-:math:`\eta`.
+without forms that are constant in the space. Gradient descent breaks it at order :math:`\eta`.
 
 Both kinds of laws are exact modulo three primes. Coefficients are converted to fractions. If one
 coefficient is not a small fraction, all coefficients of the law are computed in floats.
@@ -170,8 +169,7 @@ def quadratic_forms(
 ) -> Triples:
     """Quadratic forms conserved by the flow, without forms that are constant in the space.
 
-    The forms, shape (forms, products, 3), are in reduced echelon form. `gradient` is the gradient
-    by the scalars.
+    The forms, shape (forms, products, 3), are in reduced echelon form.
     """
     width = products.first.size
     points = span.points(start, width + SPARE, generator)

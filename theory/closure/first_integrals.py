@@ -40,8 +40,7 @@ def separating_pairs(
     """Pairs of scalars whose ratio of rates is a function of one times a function of the other.
 
     Pairs joined by a law in `known` are left out, and so are pairs of scalars whose rates depend on
-    themselves alone, since their law only compares two clocks. `rates` maps a state to the rates,
-    both of shape (n,).
+    themselves alone, since their law only compares two clocks.
     """
     count, joined = start.size, [set(law) for law in known]
     one, other = states_near(rates, start, 2, draw)
@@ -95,9 +94,8 @@ def first_integral(
 ) -> sympy.Expr | None:
     """Law f(x) + g(y) of two scalars, with leading coefficient 1 in f; None if SymPy finds none.
 
-    `letters` are the real symbols x and y, and `slopes` their gradients, written with the names of
-    `parts`. `parts` are named subexpressions in order of use; `constants` are further symbols
-    allowed in the law.
+    The real symbols x and y are `letters`, and `slopes` their gradients, in terms of the named
+    subexpressions `parts`. The law may also contain the symbols `constants`.
 
     Examples
     --------

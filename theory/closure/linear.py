@@ -36,8 +36,7 @@ QUIET = 6
 SIZES = (0.1, 0.3, 1.0, 3.0)
 """Scales of random displacements in the search in floats, used in turn."""
 SIGNAL, NOISE = 1e-9, 2e-12
-"""Gradient part outside the span over the gradient: least for a new direction; most for
-rounding."""
+"""Relative part of a gradient outside the span: least for a new direction, most for rounding."""
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,7 @@ LONGEST = 60
 class Generator:
     """Signed permutation of all entries of the state, with a `text` for messages.
 
-    The array `images`, shape (n,), holds the image of each entry, and `signs` the sign of the
-    image.
+    The arrays `images` and `signs`, shape (n,), hold the image of each entry and its sign.
     """
 
     images: IntArray

@@ -38,8 +38,7 @@ class EntryClasses:
     `FROZEN` for an entry that never moves. The array `signs`, shape (n,), holds the sign relative
     to the first entry of the class, 0 for a frozen entry; `start` holds every entry at step 0.
     `rounds` is the number of moving classes after each round of the refinement. If a model declares
-    its scalars, the scalars replace the entries, and `declared` is the number of entries of each
-    class.
+    its scalars, they replace the entries, and `declared` holds the sizes of the classes.
     """
 
     labels: IntArray

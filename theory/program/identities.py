@@ -51,8 +51,7 @@ class Identities:
     def at(self, inputs: Ids, triples: Triples) -> Triples:
         """Triples of the roots at some points, shape (m, points, 3).
 
-        The inputs, shape (n,), get the given triples, shape (n, points, 3); all other inputs keep
-        their random triples.
+        The inputs, shape (n,), get the triples, shape (n, points, 3); other inputs keep their own.
         """
         values, points = self.values, triples.shape[1]
         found = np.repeat(values.triples[:, None], points, axis=1)

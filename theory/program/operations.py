@@ -94,9 +94,8 @@ def _comparison(operation: str, difference: Triples) -> Triples:
 def softmax_triples(rows: Triples, counts: Triples) -> tuple[Triples, Triples]:
     """Triples of logsumexp, shape (m, 3), and of each softmax entry, shape (m, k, 3).
 
-    Both are computed from differences to the mean of a row, so that a shift of a row is added to
-    logsumexp and leaves the softmax unchanged. The sum of the softmax entries, weighted by the
-    counts, is 1.
+    Both use differences to the mean of a row, so that a shift of a row is added to logsumexp and
+    leaves the softmax unchanged. The softmax entries, weighted by the counts, sum to 1.
     """
     number = _total(counts)
     mean = field.multiply(_total(field.multiply(counts, rows)), field.inverse(number))

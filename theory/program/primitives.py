@@ -132,8 +132,7 @@ NAMED: dict[str, Callable[..., Ids]] = {
     "logaddexp": _logaddexp,
     "relu": _relu,
 }
-"""Functions entered as one operation, by the name given in `named_function` or by JAX's own
-name."""
+"""Functions entered as one operation, by the name in `named_function` or by JAX's name."""
 
 
 def _power(r: Walk, e: Any, x: Ids, y: Ids) -> Ids:

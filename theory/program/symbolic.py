@@ -19,8 +19,7 @@ SHORT_PART = 3
 SHORT_PAGE = 80
 """Largest total number of operations of expressions without named parts."""
 SIMPLIFIED = 120
-"""Largest number of operations of an expression passed to sympy.simplify, which takes at most a
-second."""
+"""Most operations of an expression passed to sympy.simplify, which takes at most a second."""
 LONG = 400
 """Number of operations above which expressions are built without sympy's evaluation."""
 Parts = list[tuple[sympy.Symbol, sympy.Expr]]
@@ -133,8 +132,7 @@ def expressions(
 ) -> list[sympy.Expr]:
     """Full sympy expressions of some values; long expressions share parts and stay unevaluated.
 
-    `given` holds the expression of each input; `read`, which is `number` or `decimal`, converts a
-    fraction, inf or NaN.
+    `given` holds the expression of each input; `read` (`number` or `decimal`) converts constants.
 
     Examples
     --------

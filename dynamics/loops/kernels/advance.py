@@ -1,7 +1,6 @@
 """Descent loop: steps of an update rule, with order parameters, records and a finiteness check.
 
-If all steps have the same data, the loop stops at a step that changes nothing and repeats its
-values.
+If all steps have the same data, a step that changes nothing ends the loop and is repeated.
 """
 
 from math import isfinite

@@ -21,14 +21,11 @@ FARTHEST = 2.0
 LEAST_DECAY = 0.03
 """Lower bound on the decay ratio of consecutive Legendre coefficients in the error estimate."""
 OF_RATE = 0.1
-"""Lower bound on the size of an entry in the error scale, over its change in a step; used near
-0."""
+"""Lower bound on the size of an entry in the error scale, over its change in a step."""
 SHAKE, NOISY = 1e-6, 16.0
-"""Rounding test: first: relative perturbation of the state; second: safety factor on the second
-difference."""
+"""Rounding test: relative perturbation of the state, safety factor on the second difference."""
 SMOOTH = 1e-9
-"""Largest second difference of the gradient, over the gradient, that is not attributed to
-rounding."""
+"""Largest second difference of the gradient, over the gradient, without rounding."""
 LEAST = 2.2250738585072014e-308
 """Smallest absolute error tolerance of an entry: the smallest normal float64."""
 
@@ -119,7 +116,7 @@ def find_floor(state, width, model, control, room):
 
     An entry is at rounding level if the second difference of its rate, over small perturbations of
     the state, exceeds the tolerances of the entry and of its rate. Entries on an invariant set are
-    exact and keep `LEAST`.
+    exact.
     """
     size, small, largest = state.size, False, 1.0
     for k in range(size):
@@ -203,8 +200,7 @@ def moved_and_error(state, ending, control, room):
     """Largest change of an iteration, and error estimate, both relative to the tolerance.
 
     The tolerance is relative to the end of the step, so that decaying entries keep relative
-    accuracy. The error is the next Legendre coefficient, extrapolated from the decay of the last
-    coefficients.
+    accuracy. The error is the next Legendre coefficient, extrapolated from the last ones.
     """
     size, moved, error = state.size, 0.0, 0.0
     for k in range(size):

@@ -140,9 +140,8 @@ def rho_at_start(
 class Motion:
     """Leading-order solution of the motion at large rho(0), as expressions in rho0 and the time.
 
-    `Phi_m` and `Phi_0` are expressions in rho0 and in the symbol `scaled`, the product of the
-    initial rate alpha_m and the time. `switch` is the value of `scaled` at which both rates are
-    equal.
+    `Phi_m` and `Phi_0` contain rho0 and the symbol `scaled`, the initial rate alpha_m times the
+    time. `switch` is the value of `scaled` at which both rates are equal.
     """
 
     Phi_m: sympy.Expr

@@ -170,8 +170,7 @@ def _component(case: Masked, entry: sympy.Symbol, q: int) -> sympy.Expr:
 def paper_loss(z: tuple[sympy.Symbol, ...], A: Share, m: int) -> sympy.Expr:
     """Loss of a masked patch in area `m` (Lemma A.8).
 
-    The tuple `z` holds the latent of every area; the mapping `A` gives the attention to the
-    unmasked patches of every area.
+    `z` holds the latent of every area, and `A` the attention to the unmasked patches of each area.
     """
     others = sum(z[a] ** 2 * A[a] ** 2 for a in A if a != m)
     return (z[m] ** 2 * (1 - A[m]) ** 2 + others) / 2

@@ -57,8 +57,7 @@ def position_loss(law: Any, p: int) -> Quadratic:
 class Least(NamedTuple):
     """Smallest loss of a masked patch whose attention is the same for all images.
 
-    The duality gap gives the lower bound `lower`; `upper` is the loss at the minimizer `attention`,
-    shape (P,).
+    The duality gap gives the lower bound `lower`; `upper` is the loss at the minimizer `attention`.
     """
 
     lower: float

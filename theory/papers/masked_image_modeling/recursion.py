@@ -43,9 +43,9 @@ def key_increment(kind: str) -> sympy.Expr:
 
     The other keys enter through the sum R of their weights, the parts of R in p's area and in area
     i, and the sum of :math:`z^2 (\text{weight})^2` over all other areas. `kind` is the kind of the
-    key: ``"own"``, ``"masked"``, or ``"other"`` for a key in area i. The result is an expression in
-    the attention u to the key, in A_m, A_i, z_m, z_i, and in Sigma, the sum of z^2 A^2 over all
-    areas except m and i.
+    key: ``"own"``, ``"masked"``, or ``"other"`` for a key in area i. The result contains the
+    attention u to the key, A_m, A_i, z_m, z_i, and Sigma, the sum of z^2 A^2 over all areas except
+    m and i.
     """
     score, total, B = sympy.symbols("s R B", real=True)
     in_own, in_other, in_rest = sympy.symbols("R_m R_i S_R", real=True)
@@ -70,8 +70,7 @@ def key_increment(kind: str) -> sympy.Expr:
 def feature_increment(kind: str) -> sympy.Expr:
     """Minus the derivative of the loss by Phi of p's own area (``"own"``) or area i (``"other"``).
 
-    The product z Phi of an area is added to the scores of its unmasked keys, whose attention sums
-    to A.
+    z Phi of an area is added to the scores of its unmasked keys, whose attention sums to A.
     """
     latent, share = (z_m, A_m) if kind == OWN else (z_i, A_i)
     return sympy.factor(latent * key_increment(kind).subs(u, share))

@@ -90,8 +90,7 @@ def threshold_before_switch(size: Any, ratio: Any, gap: float) -> bool:
 def growth_in_stage_1(size: Any, ratio: Any, gap: float) -> Any:
     r"""Relative growth of A_m up to the end of stage 1, at leading order :math:`e^{\Phi_m} - 1`.
 
-    Stage 1 ends at :math:`\Phi_0 = -(\Delta/2 - 0.01) \ln P`. The arguments are P, rho(0) and
-    Delta.
+    Stage 1 ends at :math:`\Phi_0 = -(\Delta/2 - 0.01) \ln P`.
     """
     own, _, _ = _motion()
     passed = (size ** (gap - 2 * float(SLACK)) - 1) / (2 * ratio)

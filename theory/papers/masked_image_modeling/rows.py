@@ -212,8 +212,7 @@ class Rows:
     def attention(self, mass: FloatArray) -> dict[str, FloatArray]:
         """Attention of every row type to each class of areas and to masked patches.
 
-        The array `mass`, shape (records, n), holds the attention per scalar, averaged over
-        clusters.
+        The attention per scalar, `mass`, shape (records, n), is averaged over clusters.
         """
         result: dict[str, FloatArray] = {}
         for name, kind, start in zip(self.names, self.types, self.starts, strict=False):

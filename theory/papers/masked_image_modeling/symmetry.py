@@ -264,8 +264,7 @@ def _cluster(
 class Reference:
     """Patch and cluster that represent local areas, or global areas.
 
-    `own` and `globally` are the sizes of the patch's own area and of the global area in this
-    cluster.
+    `own` and `globally` are the sizes of the patch's own and of the global area in this cluster.
     """
 
     patch: int
@@ -279,8 +278,7 @@ def reference(areas: ArrayLike, local: bool) -> Reference | None:
 
     Patches that share their area with another patch come first, then patches that are local
     (global) in the most clusters, then patches in the largest area; ties go to the first patch and
-    cluster. Only sizes of areas enter, so their names do not matter. Returns None if no patch is in
-    a local area.
+    cluster. The names of areas do not matter. Returns None if no patch is in a local area.
     """
     checked = as_areas(areas)
     sizes = np.stack([np.bincount(cluster)[cluster] for cluster in checked])
@@ -299,8 +297,7 @@ class View:
     """A row type and a cluster in which its patches lie in a local area, or in the global area.
 
     `row` and `cluster` are the index of the row type and of the cluster in its ``clusters``. `own`
-    and `globally` are the indices of Phi of the own and of the global area, equal if both areas are
-    one.
+    and `globally` are the indices of Phi of the own and of the global area.
     """
 
     row: int

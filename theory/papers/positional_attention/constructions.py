@@ -102,8 +102,7 @@ def overlap(scores: FloatArray, partition: Partition, diagonal: bool) -> Overlap
 def encodings(gram: FloatArray) -> FloatArray:
     """Positional encodings with a given Gram matrix: columns p_i of P with P^T P = `gram`.
 
-    Raises ValueError unless `gram`, shape (D, D), is symmetric and positive semidefinite up to
-    rounding.
+    Raises ValueError unless `gram` is symmetric and positive semidefinite up to rounding.
     """
     values, vectors = np.linalg.eigh(gram)
     if values[0] < -1e-12 * max(1.0, values[-1]) or not np.array_equal(gram, gram.T):
@@ -128,8 +127,7 @@ class Head(NamedTuple):
 def margins(logits: FloatArray, values: FloatArray, head: Head) -> FloatArray:
     """Output F(X) of equation (T), set to 0 if the patches cancel up to rounding, shape (N,).
 
-    The logits, shape (D, D), are the scale times A. The array `values`, shape (N, D), holds x_j of
-    every sample.
+    The logits are the scale times A. The array `values`, shape (N, D), holds x_j of every sample.
     """
     from scipy.special import softmax
 

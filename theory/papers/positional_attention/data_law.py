@@ -39,8 +39,7 @@ a, b, C, q = NOTATION.symbols("a b C q")
 
 ANY, MIXED = "any", "mixed"
 RANDOM_SETS = (ANY, MIXED)
-"""Names of the laws of random sets: Assumption 1, and Assumption 1 without sets of a single
-sign."""
+"""Laws of random sets: Assumption 1, and Assumption 1 without sets of a single sign."""
 LARGEST_FACTORIAL = 150
 """Largest set size C with correctly rounded probabilities; larger sets use
 scipy.stats.multinomial."""

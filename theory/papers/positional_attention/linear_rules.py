@@ -1,10 +1,9 @@
 r"""Theorems 3.1 and 5.2: exact errors of linear rules, and of algorithms that do not know the sets.
 
-**Theorem 3.1.** A generalized linear model depends on the patches through one score,
-:math:`g = \phi(\sum_j \langle w_j, X_j\rangle)`. Noise is orthogonal to the feature, so the best
-directions are multiples of the feature and the score is :math:`\sum_j w_j x_j` with scalars
-:math:`w_j`. The law is symmetric in the label, so every error below is given y = +1, averaged over
-the signal sets.
+**Theorem 3.1.** A generalized linear model depends on the patches through one score, :math:`g =
+\phi(\sum_j \langle w_j, X_j\rangle)`. Noise is orthogonal to the feature, so the best directions
+are its multiples and the score is :math:`\sum_j w_j x_j` with scalars :math:`w_j`. The law is
+symmetric in the label, so every error below is given y = +1, averaged over the signal sets.
 
 *Equal weights, any link.* The score is Z, the sum of all values; given y = +1 it is C plus a walk
 of D - C independent steps in {-1, 0, 1}. The walk is a mixture of simple symmetric walks, so
@@ -32,8 +31,7 @@ compares :math:`\binom{n_+}{C}` with :math:`\binom{n_-}{C}`: it is sign(Z), Z = 
 *N samples.* Patches outside the signal set carry no information on the partition. Reveal the signal
 set of every sample, k of the L sets in all, and whether the signal set of the test point is one of
 the k sets. If not, the k sets are independent of the label, and the partition of all other patches
-is still uniform, so sign(Z) on D - kC patches is optimal. Revealing never increases the error,
-hence
+is still uniform, so sign(Z) on D - kC patches is optimal. Revealing does not increase the error:
 
 .. math:: \text{error} \geq E_k\big[(1 - k/L)\, \mathrm{errZ}(D - kC, C, q)\big],
 
@@ -86,8 +84,7 @@ def sign_error(law: Law) -> SignError:
 def walk_law(count: int, q: Probability) -> Law:
     """Law of the sum of `count` independent patches, each +1 or -1 with q/2 and 0 with 1 - q.
 
-    The array, shape (2 count + 1,), holds P(sum = k) for k = -count..count, as Fractions if q is a
-    Fraction.
+    The array holds P(sum = k) for k = -count..count, as Fractions if q is a Fraction.
     """
     if not isinstance(q, Fraction):
         law = np.ones(1)
@@ -119,8 +116,7 @@ def sign_rule_error(D: int, C: int, q: Probability) -> SignError:
 def score_law(weights: Sequence[int], partition: Partition, q: Probability) -> Law:
     """Law of the score sum_j w_j x_j given y = +1, averaged over the signal sets.
 
-    The array, shape (2n + 1,), holds P(score = k) for k = -n..n, where n is the sum of the absolute
-    values of the integer weights.
+    The array holds P(score = k) for k = -n..n, where n is the sum of the absolute weights.
     """
     whole = np.array(weights, dtype=np.int64)
     reach = int(np.abs(whole).sum())
@@ -154,8 +150,7 @@ def weighted_rule_error(weights: Sequence[int], partition: Partition, q: Probabi
 def best_link_error(weights: Sequence[int], partition: Partition, q: Probability) -> Any:
     """Error of the best link phi for fixed integer weights w_j of the score sum_j w_j x_j.
 
-    The law given y = -1 is the mirror image, so the smallest error is half the overlap of both
-    laws.
+    The law given y = -1 is the mirror image; the smallest error is half the overlap of both.
     """
     law = score_law(weights, partition, q)
     return np.minimum(law, law[::-1]).sum() / 2
@@ -212,8 +207,7 @@ def limit_error(C: int, m: float) -> float:
 def crossing(C: int, D: int | None = None) -> float:
     """The m = q(D - C) at which the error of sign(Z), increasing in m, is 1/8.
 
-    None for D gives the limit of many patches. Returns NaN if the error is below 1/8 for every q <=
-    1.
+    None for D gives the limit of many patches. NaN if the error is below 1/8 for every q <= 1.
     """
     from scipy.optimize import brentq
 
@@ -259,8 +253,7 @@ def unseen_errors(D: int, C: int, q: float) -> NDArray[np.float64]:
 def least_samples(D: int, C: int, q: float, error: float) -> int:
     """Smallest number of samples N whose lower bound E[(1 - k/L) errZ] is at most `error`.
 
-    The bound holds for every algorithm that learns the sets from N samples only. Raises ValueError
-    unless `error` is positive.
+    The bound holds for every algorithm that learns the sets from N samples only.
     """
     if not error > 0:
         raise ValueError(f"error={error} is not positive")

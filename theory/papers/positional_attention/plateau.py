@@ -140,9 +140,8 @@ def one_set_apart(random: int, law: SetLaw) -> Numbers:
 class Plateau:
     """Training while A is 0 off its diagonal; the rates are exact.
 
-    `D` is the number of patches, `law` the law of a random set, `p` the odd degree of the
-    activation and `nu` >= 0 its linear part. `beta` is the diagonal of A, and `scale` the factor in
-    the exponent of the softmax.
+    `law` is the law of a random set, `p` the odd degree of the activation and `nu` >= 0 its linear
+    part. `beta` is the diagonal of A, and `scale` the factor in the softmax.
 
     Examples
     --------

@@ -10,8 +10,7 @@ set,
     gamma <- gamma - eta/(D (C-1)) dR/dgamma
     rho   <- rho   - eta/(D (D-C)) dR/drho.
 
-The recursion is exact by Lemmas 4.1 and 4.2. `leading_output` keeps only the signal set, as Lemma
-4.3 does.
+The recursion is exact by Lemmas 4.1 and 4.2. `leading_output` keeps only the signal set.
 """
 
 from __future__ import annotations
@@ -58,8 +57,7 @@ def increment_scale() -> sympy.Expr:
 def leading_output() -> sympy.Expr:
     """Output F of the signal set alone, C ((alpha G)^p + nu alpha G).
 
-    All values outside the signal set are set to zero (Z = z = C), and the output of their patches
-    is dropped.
+    All values outside the signal set are zero (Z = z = C), and their output is dropped.
     """
     share = model.set_contribution().subs({a: C, b: 0}, simultaneous=True).subs(Z, C)
     # sum_j S_ij x_j = Lambda + (C-1) Gamma = G/D: eliminate Lambda by G.
@@ -81,8 +79,7 @@ def through_softmax(quantity: sympy.Expr, name: sympy.Expr, theta: sympy.Symbol)
     """Derivative by gamma or rho of a quantity linear in the entries of S, as a product.
 
     With T/N the quantity and N the total weight, the derivative is (T' - (T/N) N')/N; a weight
-    divided by N is an entry of S. The derivative contains the symbol `name` in place of the
-    quantity.
+    divided by N is an entry of S. `name` replaces the quantity.
     """
     weights = model.orbit_attention()
     moving = model.ATTENTION["gamma" if theta == gamma else "rho"]

@@ -146,8 +146,7 @@ def ceiling_of_samples(
     """Least upper bound of the mean attention to label-relevant tokens for given samples.
 
     Every sample has n_* = `relevant` and n_# = `confusion` < n_* tokens. `positive` and `negative`
-    hold the tokens of each pattern in positive and in negative samples, divided by the number of
-    all tokens.
+    hold the share of each pattern in all tokens, from samples of one label.
 
     Examples
     --------

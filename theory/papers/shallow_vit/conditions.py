@@ -26,8 +26,7 @@ from theory.claims import Evidence
 def least_share(confusion: float, sigma: float, delta: float, tau: float = 0.0) -> float:
     """Infimum of the alpha_* that satisfy condition (8); inf if sigma + tau >= 1.
 
-    `confusion` is alpha_#, `sigma` and `delta` are errors of the initial weights, `tau` is the
-    noise of a token.
+    `confusion` is alpha_#, `sigma` and `delta` are errors of the start, `tau` is noise of a token.
     """
     left = 1 - (sigma + tau)
     if confusion == 0:

@@ -75,8 +75,7 @@ class Shares:
 class Law:
     """Every possible count vector with its label (1 or -1) and probability.
 
-    The array `counts`, shape (n, M), holds the number of tokens of each pattern; each row sums to
-    L.
+    Each row of `counts`, shape (n, M), holds the tokens of each pattern and sums to L.
     """
 
     counts: IntArray
@@ -153,8 +152,7 @@ DATA = tuple(_LAWS)
 def support_size(shares: Shares, data: str) -> int:
     """Number of (count vector, label) pairs of a law, computed without listing them.
 
-    Pairs of probability 0 of the law ``iid`` are included. Raises KeyError unless `data` is in
-    `DATA`.
+    Pairs of probability 0 of ``iid`` are included. Raises KeyError unless `data` is in `DATA`.
     """
     M, L = shares.M, shares.L
     ties = sum(comb(L - 2 * k + M - 3, M - 3) for k in range(L // 2 + 1))

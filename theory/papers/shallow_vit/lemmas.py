@@ -2,10 +2,9 @@
 
 Statements typed in this file are compared with expressions derived in `model` and `recursion`. For
 the gradients, the loss of one sample with three tokens has a symbol for every entry of the weights,
-X and D, and is differentiated by every weight. The result, written in the attention
-:math:`S_{il}`, is compared with `model.gradients`. The step on patterns is checked in the same way
-with three patterns and symbolic token counts. A test replaces the statement of a check, to see the
-check fail.
+X and D, and is differentiated by every weight. The result, written in the attention :math:`S_{il}`,
+is compared with `model.gradients`. The step on patterns is checked in the same way with three
+patterns and symbolic token counts. Tests replace a statement to see its check fail.
 """
 
 from __future__ import annotations

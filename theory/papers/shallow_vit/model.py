@@ -118,8 +118,7 @@ def explicit(
 ) -> sympy.Matrix:
     """Matrix expression evaluated at explicit sizes and entries.
 
-    `sizes` gives the number for each symbol of a size, and `values` the explicit matrix for each
-    matrix symbol.
+    `sizes` gives the number of each symbolic size, and `values` an explicit matrix of each symbol.
     """
     entries = {symbol.subs(sizes): value.as_immutable() for symbol, value in values.items()}
     return sympy.Matrix(expression.subs(sizes).doit().xreplace(entries).doit())
@@ -172,8 +171,7 @@ def evaluate(
 ) -> list[tuple[sympy.Expr, Any]]:
     """Coefficient and value of each word of an expression, in another algebra.
 
-    `values` gives the value of each factor or transposed factor, and `product` multiplies two
-    values.
+    `values` gives the value of each (transposed) factor, and `product` multiplies two values.
     """
     return [
         (coefficient, reduce(product, (values[factor] for factor in word)))

@@ -17,8 +17,7 @@ from math import lgamma
 import numpy as np
 
 TERMS = 400
-"""Number of summed terms of the series; at x = `LARGEST` its terms decrease from p near e x^2
-on."""
+"""Summed terms of the series; at x = `LARGEST` the terms decrease from p near e x^2 on."""
 LARGEST = 6.0
 """Largest x at which the supremum is searched; for larger x the quotient decreases towards e/2."""
 

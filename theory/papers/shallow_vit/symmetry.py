@@ -32,8 +32,7 @@ from theory.papers.shallow_vit.notation import EVEN_PAIRS, PAIRS
 from theory.symmetry import Classes, PermutationGroup, classes
 
 TOLERANCE = 1e-12
-"""Largest deviation from a condition attributed to rounding, relative to the largest number
-compared."""
+"""Largest deviation attributed to rounding, relative to the largest number compared."""
 
 
 def pattern_group(M: int, exchange: bool = True) -> PermutationGroup:
@@ -135,8 +134,7 @@ def orbit_means(M: int) -> Mapping[str, sympy.Expr]:
 class Weights:
     """Weights at which the conditions are measured.
 
-    `W_O` has shape (m, d), and `V`, `K`, `Q` have shape (d, M). `a` has shape (m,), or (m, L) for
-    one output weight per position.
+    Shapes: `W_O` (m, d); `V`, `K`, `Q` (d, M); `a` (m,), or (m, L) for a weight per position.
     """
 
     W_O: FloatArray
@@ -150,8 +148,7 @@ class Weights:
 class Condition:
     """One condition of the collapse to 16 scalars.
 
-    The largest violation of the condition is `deviation`, relative to the largest number compared,
-    at the place `where`.
+    The largest violation, relative to the largest number compared, is `deviation`, at `where`.
     """
 
     name: str
