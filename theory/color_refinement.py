@@ -208,10 +208,7 @@ def _refined(
 
 
 def is_stable(structure: RelationalStructure, roots: IntArray, refined: NDArray[np.int32]) -> bool:
-    """Whether colourings are stable, separate the root from all others, and respect the kinds.
-
-    The colours `refined`, shape (lines, n), are 0, 1, ..., shared by all lines.
-    """
+    """Whether colourings are stable, separate the root from all others, and respect the kinds."""
     count = int(refined.max()) + 1
     kind_of, lists_of = np.full(count, -1, dtype=np.int64), np.empty((count, 2), dtype=np.int64)
     around = _Neighbours(structure, count)

@@ -33,10 +33,7 @@ class ModelError(ValueError):
 
 @contextmanager
 def blamed(role: str, path: Path | None) -> Iterator[None]:
-    """Turn an error of a user's function into a `ModelError` with the line that raised it.
-
-    `role` is the name of the function, and `path` the model file.
-    """
+    """Turn an error of the function `role` into a `ModelError` with the line of the model file."""
     try:
         yield
     except (ModelError, MemoryError, KeyboardInterrupt):

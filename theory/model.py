@@ -544,10 +544,7 @@ class Model:
 
 
 def check_name(role: str, name: Any, others: Mapping[str, Any]) -> None:
-    """Raise ModelError if a name of a scalar or an observable is not a word, or is taken.
-
-    The message names `role`, the part of the model; `others` contains the taken names.
-    """
+    """Raise ModelError if a name of a scalar or an observable is not a word, or is taken."""
     if not isinstance(name, str) or not name.isidentifier():
         raise ModelError(f"{role}: {name!r} is not a word such as alpha or S_12")
     if name in others or name in QUANTITIES or name.startswith(BEGINNINGS):

@@ -85,10 +85,7 @@ def read_model(path: str | Path) -> Model:
 
 @contextmanager
 def _imports_from(folder: Path) -> Iterator[set[str]]:
-    """Import helper modules from a folder, remove them from `sys.modules`, yield their files.
-
-    Helpers run again for each model, since a helper may have changed.
-    """
+    """Import helper modules from a folder, remove them from `sys.modules`, yield their files."""
     files, hidden, writes = set[str](), _modules_in(folder), sys.dont_write_bytecode
     for name in hidden:
         del sys.modules[name]

@@ -97,10 +97,7 @@ class Partition:
 
     @classmethod
     def grid(cls, rows: int, columns: int, height: int, width: int) -> Partition:
-        """Partition of a grid, row by row, into blocks of height by width (Figure 1b-1).
-
-        Raises ValueError if the blocks do not tile the grid.
-        """
+        """Partition of a grid into blocks of height by width (Figure 1b-1), which must tile it."""
         if rows % height or columns % width:
             raise ValueError(f"blocks of {height} x {width} do not tile a grid {rows} x {columns}")
         down, along = np.indices((rows, columns)).reshape(2, -1)

@@ -63,10 +63,7 @@ class Expectation:
         return {"value": value, "estimate": np.full(value.size, np.nan)}
 
     def observe(self, states: FloatArray) -> tuple[FloatArray, dict[str, FloatArray]]:
-        """Gradients at states, shape (records, n), and the risk and error estimate at each record.
-
-        The error estimate is the largest error of a gradient component, relative to its gross.
-        """
+        """Gradients, shape (records, n), then risk and relative gradient error of each record."""
         known = [self.error_estimate(state) for state in states]
         values = np.array([each["value"] for each in known]).reshape(len(states), -1)
         errors = np.array([relative_error(e["estimate"], e["gross"]) for e in known])
@@ -82,10 +79,7 @@ FLOOR = 1e-290
 
 
 def relative_error(error: FloatArray, gross: FloatArray) -> float:
-    """Largest error of a gradient component, relative to its gross; 0 if both underflow.
-
-    Both arrays, shape (n + 1,), hold the gradient, then the risk, which is ignored.
-    """
+    """Largest error of a gradient component (not the risk) over its gross; 0 if both underflow."""
     with np.errstate(all="ignore"):
         known = np.where(error[:-1] > 2 * FLOOR, error[:-1] / gross[:-1], 0.0)
     return float(known.max())

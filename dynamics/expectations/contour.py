@@ -538,10 +538,7 @@ def row_numbers(sums, reading):
 
 
 def order_parameters(state, slope, data, out):
-    """Order parameters of the representative local row, or NaN if no patch is local.
-
-    The order is rho, alpha_m, alpha_0, Phi_m, Phi_0, A_m, gap, A_g, gap_g.
-    """
+    """Order parameters of the local and the global row; NaN if no patch is local."""
     reading = data.reading
     gaps, attentions = row_numbers(sums_at(state, data, True), reading)
     out[:] = np.nan

@@ -119,10 +119,7 @@ def _area_class(area: Area, ups: int, phi: int, own: bool) -> AreaClass:
 
 
 def mean_squares(area: AreaClass, counts: FloatArray) -> FloatArray:
-    """Mean over equal areas of the sum of squares over the squared sum, for given total counts.
-
-    The array `counts`, shape (N,), holds numbers of unmasked patches in all of these areas.
-    """
+    """Mean over equal areas of the sum of squares over the squared sum, for given total counts."""
     if not area.merged:
         return np.ones(counts.shape)
     each, total = 1.0 / area.copies, area.classes[0][1]
@@ -176,10 +173,7 @@ def _count(sizes: Sequence[int], unmasked: int) -> float:
 
 
 def configurations(sizes: Sequence[int], unmasked: int) -> Configurations:
-    """Configurations above `NEGLIGIBLE`: counts, shape (classes, N), and probabilities, shape (N,).
-
-    Of the patches in classes of the given `sizes`, U = `unmasked` are unmasked.
-    """
+    """Counts, shape (classes, N), and probabilities, shape (N,), of the likely configurations."""
     # Long double keeps three more digits of a probability, whose logarithms are in the thousands.
     logs = np.log(np.arange(1, sum(sizes) + 1, dtype=np.longdouble))
     logs = np.concatenate([np.zeros(1, np.longdouble), np.cumsum(logs)])

@@ -114,10 +114,7 @@ class SpectralSum(Expectation):
 
 
 def law_of_sum(sets: int, each: FloatArray) -> FloatArray:
-    """Law of the sum of independent sets, by repeated squaring.
-
-    The array `each`, shape (2 C + 1,), is the law of the sum of one set, from -C to C.
-    """
+    """Law of the sum of independent sets, with law `each` on -C to C, by repeated squaring."""
     whole, step = np.array([1.0]), each
     while sets:
         if sets % 2:

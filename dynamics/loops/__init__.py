@@ -198,10 +198,7 @@ def in_threads(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any
 
 
 def source(kind: type) -> str:
-    """Source text of the modules that define the functions of a kind of problem.
-
-    The `kind` is the type of the problem's loop data.
-    """
+    """Source text of the modules that define the functions of a kind of loop data."""
     own = kind.__module__
     used = vars(sys.modules[own]).values()
     others = {each.__module__ for each in used if inspect.isfunction(each)} - {own}

@@ -86,10 +86,7 @@ class ConservationLaw:
 
 
 def linear_laws(span: Span, basis: FloatArray, at_start: FloatArray) -> list[ConservationLaw]:
-    """Linear laws: combinations of scalars that are constant in a space.
-
-    The space is given in the field by `span`, and in floats by the columns of `basis`.
-    """
+    """Linear laws: combinations of scalars that are constant in a space."""
     terms = [(k,) for k in range(basis.shape[0])]
     null = modular.null_space(span.rows)
     return [_law(terms, vector, basis.T, at_start) for vector in null]
@@ -121,10 +118,7 @@ def linear_laws_in_floats(basis: FloatArray, at_start: FloatArray) -> list[Conse
 
 @dataclass(frozen=True)
 class Products:
-    """Products of two scalars each; quadratic forms are rows of coefficients of products.
-
-    `first` and `second`, shape (products,), hold the two scalars of each product.
-    """
+    """Products of pairs of scalars; a quadratic form is a row of coefficients of products."""
 
     first: IntArray
     second: IntArray
@@ -167,10 +161,7 @@ def quadratic_forms(
     start: Triples,
     generator: np.random.Generator,
 ) -> Triples:
-    """Quadratic forms conserved by the flow, without forms that are constant in the space.
-
-    The forms, shape (forms, products, 3), are in reduced echelon form.
-    """
+    """Quadratic forms conserved by the flow, not constant in the space, in reduced echelon form."""
     width = products.first.size
     points = span.points(start, width + SPARE, generator)
     rows = products.rates(points, gradient(points))

@@ -179,10 +179,7 @@ def change(
     law: sympy.Expr, letters: tuple[sympy.Symbol, sympy.Symbol], rates: tuple[float, float],
     at: Mapping[sympy.Symbol, float],
 ) -> float:  # fmt: skip
-    """Rate of a law at a state, relative to the larger of its two terms.
-
-    `rates` holds the rates of the two letters, and `at` the number of each letter or constant.
-    """
+    """Rate of a law at a state with given rates of the letters, relative to its larger term."""
     slopes = [
         sympy.diff(law, letter).replace(sympy.DiracDelta, lambda *_: sympy.S.Zero)
         for letter in letters

@@ -51,10 +51,7 @@ class LinearSpace:
     proved: bool = True
 
     def directions(self, classes: EntryClasses) -> FloatArray:
-        """Orthonormal directions of the entries, as changes of the scalars, shape (count, free).
-
-        The largest coefficient of each column is positive.
-        """
+        """Orthonormal directions of the entries, as changes of the scalars, shape (count, free)."""
         roots = np.sqrt(classes.sizes)
         columns = np.linalg.qr(self.basis * roots[:, None])[0] / roots[:, None]
         largest = np.abs(columns).argmax(axis=0)
@@ -68,10 +65,7 @@ class LinearSpace:
 
 @dataclass(frozen=True)
 class Span:
-    """Span of directions in the field: `rows`, shape (free, count, 3), in reduced echelon form.
-
-    The array `pivots`, shape (free,), holds the pivot column of each row.
-    """
+    """Span of directions in the field: rows in reduced echelon form, and their pivot columns."""
 
     rows: Triples
     pivots: IntArray
@@ -95,10 +89,7 @@ def whole_span(count: int) -> Span:
 def closed_span(
     gradient: Gradient, start: Triples, groups: IntArray, generator: np.random.Generator
 ) -> Span:
-    """Smallest span such that start + span is closed under the gradient by the scalars.
-
-    The array `groups`, shape (count,), holds the parameter group of each scalar.
-    """
+    """Smallest span such that start + span is closed under the gradient in each parameter group."""
     count = len(start)
     span = Span(np.zeros((0, count, 3), dtype=np.uint64), np.zeros(0, dtype=np.int64))
     while len(span.rows) < count:

@@ -26,10 +26,7 @@ LONGEST = 60
 
 @dataclass(frozen=True)
 class Generator:
-    """Signed permutation of all entries of the state, with a `text` for messages.
-
-    The arrays `images` and `signs`, shape (n,), hold the image of each entry and its sign.
-    """
+    """Signed permutation of all entries: images and signs, and a `text` for messages."""
 
     images: IntArray
     signs: FloatArray
@@ -123,10 +120,7 @@ def _parts(number: int, index_set: Any, entry: Any, size: int) -> tuple[IntArray
 
 
 def orbit_classes(start: FloatArray, generators: Sequence[Generator]) -> EntryClasses:
-    """Orbits of the entries, with signs, through a start that the group leaves unchanged.
-
-    Raises ModelError if a generator moves the start.
-    """
+    """Orbits of the entries, with signs; ModelError if a generator moves the start."""
     for generator in generators:
         moved = generator.moved(start)
         if not np.allclose(moved, start, rtol=1e-12, atol=0.0):

@@ -70,10 +70,7 @@ def oriented(
     start: FloatArray,
     rounds: tuple[int, ...],
 ) -> EntryClasses:
-    """Classes in the order of their first entries, with signs relative to the first entry.
-
-    The mask `active`, shape (n,), marks the entries that move.
-    """
+    """Classes in the order of their first entries, with signs relative to the first entry."""
     moving = np.flatnonzero(active)
     ordered, relative = np.full(start.size, FROZEN, dtype=np.int64), np.zeros(start.size)
     if moving.size:
@@ -85,10 +82,7 @@ def oriented(
 def leaving(
     gradient: Gradient, classes: EntryClasses, triples: Triples, generator: np.random.Generator
 ) -> IntArray:
-    """Entries whose gradient differs from that of their class, or frozen entries with a gradient.
-
-    The array `triples`, shape (n, 3), is the start in the field.
-    """
+    """Entries whose gradient differs from their class's, or frozen entries with a gradient."""
     slope = _along(gradient, classes.labels, classes.signs, triples, generator)
     signed = np.where((classes.signs < 0)[:, None], field.negative(slope), slope)
     moving = np.flatnonzero(classes.labels >= 0)

@@ -63,10 +63,7 @@ class Algebra:
         return self.each(of, *(x for _, x in terms))
 
     def dot(self, coefficients: Any, ids: Ids) -> Ids:
-        """Ids of the sum of each row of coefficients times values, shape (m,).
-
-        The coefficients have shape (m, k), and the ids (m, k) or (k,).
-        """
+        """Ids of the sum of each row of coefficients, (m, k), times values, (m, k) or (k,)."""
         numbers = self.number(coefficients)
         count, index = numbers.shape[1], np.broadcast_to(ids, numbers.shape)
         sizes = np.full(len(numbers), count)

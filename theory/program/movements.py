@@ -1,7 +1,4 @@
-"""JAX primitives that only move entries, applied to arrays of ids.
-
-Most are numpy operations; gather and scatter are applied to positions by JAX.
-"""
+"""JAX primitives that only move entries, applied to arrays of ids."""
 
 from __future__ import annotations
 

@@ -90,10 +90,7 @@ class _Rows:
 
 
 def build(values: Values, inputs: Sequence[int], outputs: Mapping[str, Ids]) -> Program:
-    """Program that computes the values of some outputs.
-
-    `inputs` holds the ids of the inputs, in order, and `outputs` the ids of each named output.
-    """
+    """Program that computes the values of named outputs from inputs, both given by ids."""
     rows, alias = _Rows(values), _aliases(values)
     rows.index = alias[rows.index]
     roots = {name: alias[np.asarray(ids).reshape(-1)] for name, ids in outputs.items()}

@@ -38,10 +38,7 @@ def read(values: Values, closed_jaxpr: Any, inputs: Sequence[Ids]) -> list[Ids]:
 
 
 def named_function(function: Callable[..., Any], name: str, **options: Any) -> Callable[..., Any]:
-    """Jitted function with a name of `NAMED`, which `read` enters as one operation.
-
-    The options are those of ``jax.jit``.
-    """
+    """Jitted function with a name of `NAMED`, which `read` enters as one operation."""
     import jax
 
     def named(*arguments: Any, **keywords: Any) -> Any:

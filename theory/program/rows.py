@@ -60,10 +60,7 @@ def _largest_of(values: Values, row: Ids) -> int:
 
 
 def logsumexp(values: Values, rows: Ids) -> tuple[Ids, Ids]:
-    """Logsumexp of each row, shape (m,), and softmax of its entries, shape (m, k).
-
-    An entry at -inf has softmax 0.
-    """
+    """Logsumexp of each row, shape (m,), and softmax of its entries, shape (m, k); 0 at -inf."""
     distinct, back = _distinct(rows)
     new = np.ones(distinct.shape, dtype=bool)
     new[:, 1:] = np.diff(distinct, axis=1) != 0
@@ -88,10 +85,7 @@ def logsumexp(values: Values, rows: Ids) -> tuple[Ids, Ids]:
 
 
 def softmax_of(values: Values, members: Ids, counts: Ids) -> tuple[Ids, Ids]:
-    """Logsumexp of rows of distinct values with counts, and softmax of one copy of each value.
-
-    The ids `members` and `counts`, shape (m, k), give results of shapes (m,) and (m, k).
-    """
+    """Logsumexp of rows of distinct values with counts, and softmax of one copy of each value."""
     totals, parts = softmax_triples(values.triples[members], values.triples[counts])
     size, fixed = members.shape[1], values.constant[members].all(axis=1)
     floats = values.floats[members]

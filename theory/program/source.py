@@ -97,10 +97,7 @@ def _written(operation: str, row: Sequence[Text], counts: Sequence[float]) -> Te
 
 
 def statements(program: Program, inputs: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Assignments to t0, t1, ..., and expressions of the outputs in terms of these names.
-
-    `inputs` holds the name of each input of the program, or its number as text.
-    """
+    """Assignments to t0, t1, ..., and expressions of the outputs in terms of these names."""
     (outputs,) = program.outputs.values()
     uses = Counter([*program.index.tolist(), *outputs.tolist()])
     lines: list[str] = []

@@ -104,10 +104,7 @@ ARITHMETIC: Arithmetic = {
 
 
 def size(expression: sympy.Expr, most: int) -> int:
-    """Number of operations of an expression tree, counted up to slightly above `most`.
-
-    The count stops early because the tree of an expression with shared parts can be very large.
-    """
+    """Number of operations of an expression tree, which can be very large, up to about `most`."""
     total, rest = 0, [sympy.sympify(expression)]
     while rest and total <= most:
         part = rest.pop()
@@ -188,10 +185,7 @@ def _names(taken: Iterable[str]) -> Iterator[sympy.Symbol]:
 def common_parts(
     expressions: Sequence[sympy.Expr], taken: Iterable[str]
 ) -> tuple[Parts, list[sympy.Expr]]:
-    """Named common parts of expressions, and the expressions in terms of these names.
-
-    Short expressions have no named parts. The names in `taken` are avoided.
-    """
+    """Named common parts of expressions (none if short), and the expressions in these names."""
     if sum(size(e, SHORT_PAGE) for e in expressions) <= SHORT_PAGE:
         return [], list(expressions)
     found, shorts = sympy.cse(list(expressions), list=False, symbols=_numbered())

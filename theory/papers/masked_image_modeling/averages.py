@@ -117,10 +117,7 @@ class PaperValues(NamedTuple):
 
 
 def paper_values(law: Any, phi: FloatArray, ups: FloatArray) -> PaperValues:
-    """Evaluate Lemmas A.8, 5.1 and 5.2 at given correlations, by enumerating all masked images.
-
-    The features in `phi`, shape (P, features), are ordered by cluster, then area.
-    """
+    """Evaluate Lemmas A.8, 5.1 and 5.2 at given correlations, by enumerating all masked images."""
     offsets = feature_offsets(law.area_ids)
     values = PaperValues(np.zeros(law.P), np.zeros_like(phi), np.zeros((law.K, *ups.shape)))
     for query in queries(law, phi, ups):

@@ -68,10 +68,7 @@ class Images(NamedTuple):
 
 
 def image_count(parameters: Any) -> int:
-    """Number of masked images: number of masks times number of latent choices over all clusters.
-
-    An integer with thousands of digits for large P; use `image_digits` for its decimal logarithm.
-    """
+    """Number of masked images, with thousands of digits at large P; see `image_digits`."""
     return comb(parameters.P, parameters.masked) * latent_choices(parameters)
 
 

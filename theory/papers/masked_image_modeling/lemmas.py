@@ -105,10 +105,7 @@ def small_cases() -> Iterator[Masked]:
 
 
 def live_entries() -> Evidence:
-    """Check that the scores of a masked patch p contain only entries of row e_p of Q.
-
-    The check uses two crossing clusters on P = 4 patches, with a symbol for every entry of Q.
-    """
+    """Check for P = 4 that scores of a masked patch p contain only entries of row e_p of Q."""
     areas = ((0, 0, 1, 1), (0, 1, 0, 1))
     size, p = model.dimension(areas), 1
     matrix = sympy.Matrix(size, size, lambda i, j: sympy.Symbol(f"Q_{i}_{j}", real=True))
@@ -168,10 +165,7 @@ def _component(case: Masked, entry: sympy.Symbol, q: int) -> sympy.Expr:
 
 
 def paper_loss(z: tuple[sympy.Symbol, ...], A: Share, m: int) -> sympy.Expr:
-    """Loss of a masked patch in area `m` (Lemma A.8).
-
-    `z` holds the latent of every area, and `A` the attention to the unmasked patches of each area.
-    """
+    """Loss of a masked patch in area `m`, from latents and attention of the areas (Lemma A.8)."""
     others = sum(z[a] ** 2 * A[a] ** 2 for a in A if a != m)
     return (z[m] ** 2 * (1 - A[m]) ** 2 + others) / 2
 

@@ -154,10 +154,7 @@ def squared_error(output: sympy.Matrix, target: sympy.Matrix) -> sympy.Expr:
 def area_attention(
     weights: Sequence[sympy.Expr], cluster: Sequence[int], masked: Collection[int]
 ) -> dict[int, sympy.Expr]:
-    """Mapping from area to A_a, the attention to the unmasked patches of the area.
-
-    `weights` holds the attention to every patch, and `cluster` the area of every patch.
-    """
+    """Mapping from area to A_a, the attention to the unmasked patches of the area."""
     return {
         area: sympy.Add(
             *[w for q, w in enumerate(weights) if cluster[q] == area and q not in masked]

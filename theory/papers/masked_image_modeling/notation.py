@@ -48,10 +48,7 @@ def row_in_latex(row: str) -> str:
 
 
 def entries_of_row(row: str, ups: Iterable[str], phi: Iterable[str]) -> tuple[NotationEntry, ...]:
-    """Notation of the scalars of one row type, and of their rates ``d_<row>_...``.
-
-    Scalars are named ``<row>_Ups_<class>`` and ``<row>_Phi_<class>``.
-    """
+    """Notation of ``<row>_Ups_<class>``, ``<row>_Phi_<class>`` and their rates ``d_<row>_...``."""
     kinds = (("Ups", "Υ", r"\Upsilon", "positions", ups), ("Phi", "Φ", r"\Phi", "features", phi))
     letters: list[NotationEntry] = []
     for code, letter, latex, what, names in kinds:

@@ -55,10 +55,7 @@ def position_loss(law: Any, p: int) -> Quadratic:
 
 
 class Least(NamedTuple):
-    """Smallest loss of a masked patch whose attention is the same for all images.
-
-    The duality gap gives the lower bound `lower`; `upper` is the loss at the minimizer `attention`.
-    """
+    """Lower bound and value of a patch's smallest loss with one attention for all images."""
 
     lower: float
     upper: float

@@ -160,10 +160,7 @@ def class_sizes(row: str, clusters: Clusters) -> dict[sympy.Symbol, sympy.Expr]:
 
 @dataclass(frozen=True)
 class Cluster:
-    """Areas of one cluster relative to the rows of one type.
-
-    `row` is the name of the row type; `slots` holds the classes of areas, with p's own area first.
-    """
+    """Classes of the areas of one cluster relative to a row type, p's own area first."""
 
     row: str
     slots: tuple[Slot, ...]
@@ -189,10 +186,7 @@ class Cluster:
         return sympy.Symbol(f"{r.name}{self.slots[0].cluster}", real=True)
 
     def cells(self, slot: Slot) -> list[tuple[sympy.Symbol, sympy.Expr, sympy.Expr]]:
-        """Ups, number of unmasked and of masked patches, for each Ups class of an area.
-
-        Patch p itself is counted as masked.
-        """
+        """Ups, numbers of unmasked and masked patches (with p), for each Ups class of an area."""
         several = len([name for name, _ in slot.cells if name != "self"]) > 1
         cells = []
         for name, size in slot.cells:

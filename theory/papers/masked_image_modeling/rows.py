@@ -210,10 +210,7 @@ class Rows:
         return np.column_stack([row.patches[patch], feature]).astype(np.int64)
 
     def attention(self, mass: FloatArray) -> dict[str, FloatArray]:
-        """Attention of every row type to each class of areas and to masked patches.
-
-        The attention per scalar, `mass`, shape (records, n), is averaged over clusters.
-        """
+        """Attention of every row type to classes of areas, from attention per scalar."""
         result: dict[str, FloatArray] = {}
         for name, kind, start in zip(self.names, self.types, self.starts, strict=False):
             first = start + len(kind.ups_names)

@@ -80,10 +80,7 @@ class RowType:
 
     @cached_property
     def phi_of(self) -> NDArray[np.int32]:
-        """Phi class of every feature for every p of this type, shape (len(patches), features).
-
-        The features are ordered by cluster, then area.
-        """
+        """Phi class of every feature, ordered by cluster, then area, for every p of this type."""
         return self.classes_for(self.patches, features=True)
 
     def classes_for(self, patches: IntArray, features: bool) -> NDArray[np.int32]:
@@ -307,10 +304,7 @@ class View:
 
 
 def view(areas: ArrayLike, types: tuple[RowType, ...], local: bool) -> View | None:
-    """Row type and cluster of the `reference` for local areas, or for global areas.
-
-    Returns None if no patch is in a local area.
-    """
+    """Row type and cluster of the `reference` for local or global areas; None if there is none."""
     result = reference(areas, local)
     if result is None:
         return None

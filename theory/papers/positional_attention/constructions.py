@@ -41,10 +41,7 @@ class Overlap(NamedTuple):
 
 
 def set_logits(partition: Partition, strength: float, shift: int = 1) -> FloatArray:
-    """Logits A_ij = `strength` for j in the set `shift` after that of i, else 0, shape (D, D).
-
-    A shift of 0 selects the own set, a shift of 1 the next set.
-    """
+    """Logits A_ij = `strength` for j in the set `shift` (0: own) after that of i, else 0."""
     labels = partition.labels
     attended = (labels + shift) % len(partition.sets)
     return np.where(attended[:, None] == labels[None, :], float(strength), 0.0)

@@ -128,10 +128,7 @@ class SetLaw:
 def configurations(
     sets: tuple[tuple[int, ...], ...], random_sets: str = ANY
 ) -> Iterator[tuple[int, tuple[int, ...], sympy.Expr]]:
-    """Yield every (label, patch values, probability) of the law, for a small explicit partition.
-
-    `sets` holds the members of each set; `random_sets` is one of `RANDOM_SETS`.
-    """
+    """Yield every (label, patch values, probability) of the law, for a small explicit partition."""
     size = sum(map(len, sets))
     for label, signal in itertools.product((1, -1), sets):
         others = [i for i in range(size) if i not in signal]

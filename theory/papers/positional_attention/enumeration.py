@@ -13,10 +13,7 @@ Law = tuple[NDArray[np.int8], NDArray[np.float64]]
 
 
 def brute_configurations(size: int, set_size: int) -> int:
-    """Number of configurations, (D/C) 3^(D-C): signal sets times values of all other patches.
-
-    The arguments `size` and `set_size` are D and C.
-    """
+    """Number of configurations, (D/C) 3^(D-C): signal sets times values of all other patches."""
     return int(size // set_size * 3 ** (size - set_size))
 
 

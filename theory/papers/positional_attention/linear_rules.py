@@ -194,10 +194,7 @@ def best_weights(partition: Partition, q: float, largest: int) -> tuple[float, t
 
 
 def limit_error(C: int, m: float) -> float:
-    """Error of sign(Z) as the number of patches D grows at fixed `m` = q(D - C).
-
-    In this limit the walk has the Skellam law :math:`P(k) = e^{-m} I_k(m)`.
-    """
+    """Error of sign(Z) as D grows at fixed `m` = q(D - C), where the walk has the Skellam law."""
     from scipy.special import ive
 
     law = ive(np.arange(C + 1), m)

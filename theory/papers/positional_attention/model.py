@@ -71,20 +71,14 @@ def attention(matrix: sympy.Matrix) -> sympy.Matrix:
 def output(
     matrix: sympy.Matrix, projections: Sequence[sympy.Expr], degree: sympy.Expr | int = p
 ) -> sympy.Expr:
-    """Output F(X) of equation (T) for an explicit A = `matrix`, shape (D, D).
-
-    `projections` holds <v, X_j> of every patch; `degree` is p.
-    """
+    """Output F(X) of equation (T) for an explicit A = `matrix` and projections <v, X_j>."""
     return readout(attention(matrix), projections, degree)
 
 
 def readout(
     weights: sympy.Matrix, projections: Sequence[sympy.Expr], degree: sympy.Expr | int = p
 ) -> sympy.Expr:
-    """Output F(X) for an explicit attention matrix S = `weights`, not necessarily a softmax.
-
-    `projections` holds <v, X_j> of every patch; `degree` is p.
-    """
+    """Output F(X) for an explicit S = `weights`, which may be no softmax, and <v, X_j>."""
     attended = weights * sympy.Matrix(projections)
     return sympy.Add(*[activation(weights.rows * entry, degree) for entry in attended])
 

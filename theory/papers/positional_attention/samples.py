@@ -97,10 +97,7 @@ Law = SignalSets | Convolution
 
 
 def assumption_1(parameters: Any, partition: Partition | None = None) -> SignalSets:
-    """Law of Assumption 1 with the C, L, q, sigma and random_sets of given parameters.
-
-    The patches are partitioned into L consecutive runs of C by default.
-    """
+    """Law of Assumption 1 with the C, L, q, sigma and random_sets of given parameters."""
     sets = partition or Partition.contiguous([parameters.C] * parameters.L)
     return SignalSets(sets, parameters.q, parameters.sigma, parameters.random_sets)
 

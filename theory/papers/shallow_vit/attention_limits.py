@@ -52,10 +52,7 @@ n_rest, q, s = sympy.symbols("n_rest q s", positive=True)
 
 
 def attention(scores: Any, counts: Any, key: int, query: Any) -> sympy.Expr:
-    """Attention P_ij from key i to query j, as an expression for any number of patterns.
-
-    `scores` and `counts` are indexed objects B and c; patterns are numbered from 1.
-    """
+    """Attention P_ij from key i to query j, for any number of patterns, numbered from 1."""
     k = sympy.Symbol("k", integer=True, positive=True)
     total = sympy.Sum(counts[k] * sympy.exp(scores[k, query]), (k, 1, M))
     return counts[key] * sympy.exp(scores[key, query]) / total
@@ -183,10 +180,7 @@ def proposition_2() -> Evidence:
 
 
 def cap_share(dimension: int, angle: float) -> float:
-    """Share of the directions of a unit sphere within an angle of a fixed direction.
-
-    The space has a `dimension` of at least 2; the angle is in radians, between 0 and pi.
-    """
+    """Share of directions on a unit sphere within an angle (in radians) of a fixed direction."""
     from scipy.special import betainc
 
     inside = float(betainc((dimension - 1) / 2, 0.5, sin(angle) ** 2)) / 2
@@ -194,18 +188,12 @@ def cap_share(dimension: int, angle: float) -> float:
 
 
 def least_epsilon(M: int, neurons: int, samples: int) -> float:
-    """Smallest epsilon_m that the hypothesis of Lemma 3 allows for `M` patterns.
-
-    The numbers of neurons and samples are the m and N of the lemma.
-    """
+    """Smallest epsilon_m that the hypothesis of Lemma 3 allows for m neurons and N samples."""
     return M * sqrt(log(samples) / neurons)
 
 
 def claimed_share(M: int, angle: float, epsilon: float = 0.0) -> float:
-    """Share of lucky neurons that Lemma 3 claims for `M` patterns.
-
-    The angle sigma + tau is in radians; `epsilon` is epsilon_m.
-    """
+    """Share of lucky neurons that Lemma 3 claims, for the angle sigma + tau in radians."""
     return (1 - epsilon - angle * M / pi) / M
 
 

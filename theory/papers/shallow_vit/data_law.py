@@ -165,10 +165,7 @@ def support_size(shares: Shares, data: str) -> int:
 
 
 def law(shares: Shares, data: str) -> Law:
-    """Law with the name `data`: all count vectors at y = 1, then their mirror images at y = -1.
-
-    Raises KeyError unless `data` is in `DATA`.
-    """
+    """Law with a name in `DATA`: all count vectors at y = 1, then their mirror images at y = -1."""
     counts, chance = _LAWS[data](shares)
     counts, chance = counts[chance > 0], chance[chance > 0]
     mirrored = counts[:, [1, 0, *range(2, shares.M)]]

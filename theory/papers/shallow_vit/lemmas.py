@@ -63,10 +63,7 @@ def attention_of_tokens(counts: tuple[int, ...]) -> list[bool]:
 def pattern_attention(
     scores: sympy.Matrix, counts: Sequence[Any], exponential: Any = sympy.exp
 ) -> sympy.Matrix:
-    """Attention P from explicit scores B: counts times exponentials, over their column sums.
-
-    The function `exponential` is used in place of exp.
-    """
+    """Attention P from explicit scores B: counts times exponentials, over their column sums."""
     weights = _weights(scores, counts, exponential)
     totals = [sympy.Add(*weights.col(j)) for j in range(weights.cols)]
     return sympy.Matrix(*scores.shape, lambda i, j: weights[i, j] / totals[j])

@@ -86,10 +86,7 @@ def column_softmax(columns: sympy.Matrix, exponential: Any = sympy.exp) -> sympy
 
 
 def through_softmax(weights: Expr, slope: Expr) -> Expr:
-    """Derivative of a loss by the argument of a column softmax, from its derivative by the softmax.
-
-    `weights` is the value of the softmax, and `slope` the derivative of the loss by this value.
-    """
+    """Derivative of a loss by the argument of a column softmax, from its `slope` by the softmax."""
     size = weights.shape[0]
     return HadamardProduct(weights, slope - OneMatrix(size, size) * HadamardProduct(weights, slope))
 
@@ -169,10 +166,7 @@ def contract(expression: Matrix, rules: Rules, symmetric: tuple[Matrix, ...] = (
 def evaluate(
     expression: Matrix, values: Mapping[Matrix, Any], product: Callable[[Any, Any], Any]
 ) -> list[tuple[sympy.Expr, Any]]:
-    """Coefficient and value of each word of an expression, in another algebra.
-
-    `values` gives the value of each (transposed) factor, and `product` multiplies two values.
-    """
+    """Coefficient and value of each word, from values of factors and a product of two values."""
     return [
         (coefficient, reduce(product, (values[factor] for factor in word)))
         for word, coefficient in terms(expression).items()

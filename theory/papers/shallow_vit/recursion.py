@@ -143,10 +143,7 @@ def class_product(left: ClassMatrix, right: ClassMatrix) -> ClassMatrix:
 
 
 def class_matrix(code: str, even: bool) -> ClassMatrix:
-    """Matrix ``B``, ``t``, ``G_K`` or ``G_Q`` with one symbol per class of pairs.
-
-    The matrix is symmetric if `even`.
-    """
+    """Symmetric (`even`) or general matrix with one symbol ``<code>_<pair>`` per class of pairs."""
     return {
         pair: NOTATION.symbol(f"{code}_{'1k' if even and pair == 'k1' else pair}") for pair in PAIRS
     }

@@ -43,9 +43,6 @@ def hoeffding_constant() -> float:
 
 
 def norm_of_rare_signs(chance: float) -> float:
-    """Sub-Gaussian norm of X = +-1 with total probability `chance` in (0, 1], else X = 0.
-
-    The norm is the supremum over p of p^(-1/2) chance^(1/p).
-    """
+    """Sub-Gaussian norm sup over p of p^(-1/2) chance^(1/p), X = +-1 with P(X != 0) = chance."""
     best = max(1.0, -2 * np.log(chance))
     return float(best**-0.5 * chance ** (1 / best))

@@ -51,10 +51,7 @@ def pattern_group(M: int, exchange: bool = True) -> PermutationGroup:
 
 
 def unordered(orbits: Classes) -> Classes:
-    """Merge the classes of (i, j) and (j, i), for symmetric matrices.
-
-    The classes must be orbits of a group, so that the transpose of an orbit is an orbit.
-    """
+    """Merge the classes of (i, j) and (j, i), for symmetric matrices; classes must be orbits."""
     merged = np.minimum(orbits.labels, orbits.labels.T)
     return Classes(np.unique(merged, return_inverse=True)[1].reshape(merged.shape))
 
