@@ -176,7 +176,7 @@ def _kinds(structure: RelationalStructure, roots: IntArray) -> HashArray:
 def _refined(
     structure: RelationalStructure, adjacency: Any, roots: IntArray, salt: int
 ) -> NDArray[np.int32] | None:
-    """Colours by hashing, shape (lines, n); None if hashes collide visibly.
+    """Colours by hashing, shape (lines, n), or None if hashes collide visibly.
 
     If two lines have equal sums of hashes, they have the same colours, and only one is counted.
     """

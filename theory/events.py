@@ -124,9 +124,9 @@ class ExceedsRunMaximum(EventRule):
 class RisesAgain(EventRule):
     """Minimum from which ``quantity`` rises above its value at the begin of the search.
 
-    The search begins at the event ``after``, with the value q0. The quantity must fall below q0,
-    exceed :math:`q_0 + r |q_0|` later, and be above q0 at the end of the run. The event is at the
-    least value between the fall and the rise. A smaller rise is not an event.
+    The search begins at the event ``after``, where the quantity has the value q0. The quantity must
+    fall below q0, exceed :math:`q_0 + r |q_0|` later, and be above q0 at the end of the run. The
+    event is at the least value between the fall and the rise. A smaller rise is not an event.
 
     Attributes
     ----------
@@ -151,7 +151,7 @@ FORMS = (
     "'gamma exceeds the maximum of rho', each with 'after NAME' where needed"
 )
 FUNCTIONS = {"sqrt": 1, "log": 1, "exp": 1, "Abs": 1, "tanh": 1, "Min": 2, "Max": 2}
-"""Number of arguments of each function allowed in a rule; Min and Max accept more."""
+"""Number of arguments of each function allowed in a rule (Min and Max accept more)."""
 SPELLED = {"abs": "Abs", "min": "Min", "max": "Max"}
 
 
@@ -330,7 +330,7 @@ def _read(node: ast.AST, symbol: Letters) -> Any:
 
 
 def _held(node: ast.AST, value: Any) -> Any:
-    """Copy of a number, as a float if its integers exceed 53 bits; ModelError beyond floats."""
+    """Copy of a number, as a float if its integers exceed 53 bits, or ModelError beyond floats."""
     import sympy
 
     if not value.is_number or value.is_real is not True:

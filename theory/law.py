@@ -201,7 +201,7 @@ def numbers_in(sample: Any) -> int:
 
 
 def pairs(law: Any, role: str = "law") -> Iterable[tuple[Any, Any]]:
-    """Yield the (probability, sample) pairs of a law; ModelError for an item that is not a pair."""
+    """Yield the (probability, sample) pairs of a law, or raise ModelError for any other item."""
     can = f"{role} can yield (probability, sample) pairs"
     try:
         iterator = iter(law)
@@ -232,7 +232,7 @@ def named_arrays(role: str, value: Any) -> dict[str, FloatArray]:
 
 
 def _array(what: str, entry: Any) -> NDArray[Any]:
-    """Copy of a value as an array; ModelError if NumPy cannot convert it."""
+    """Copy of a value as an array, or ModelError if NumPy cannot convert it."""
     try:
         return np.array(entry)
     except (ValueError, TypeError) as error:

@@ -64,7 +64,7 @@ LEADING: Mapping[str, tuple[str, ...]] = {
     "reduced_observe": ("scalars", "sample", "xp"),
     "step": ("gradient", "memory", "entry", "step", "eta", "xp"),
 }
-"""Arguments of each function of a model that are not constants."""
+"""Arguments of the functions of a model that are not constants of the model."""
 TABLES: Mapping[str, tuple[type, ...]] = {
     "names": (Mapping,),
     "events": (Mapping,),
@@ -373,14 +373,14 @@ class Model:
 
     @cached_property
     def functions(self) -> dict[str, Callable[..., Any]]:
-        """Function of each role; the role of a start is such as ``starts, random``."""
+        """Functions of the model by role, such as ``law`` or ``starts, random``."""
         roles = {role: getattr(self, role) for role in LEADING}
         roles |= {_start(name): function for name, function in self.starts.items()}
         return {role: function for role, function in roles.items() if callable(function)}
 
     @cached_property
     def arguments(self) -> dict[str, dict[str, inspect.Parameter]]:
-        """Constants of the function of each role."""
+        """Constants of each function of the model, by role."""
         result: dict[str, dict[str, inspect.Parameter]] = {}
         for role, function in self.functions.items():
             leading = LEADING.get(role, ("rng",))
@@ -408,7 +408,7 @@ class Model:
         return blamed(role, self.path)
 
     def starting_arrays(self, constants: Mapping[str, Any]) -> dict[str, FloatArray]:
-        """Trained arrays at step 0; ModelError if missing, or if an entry is not finite."""
+        """Trained arrays at step 0, or ModelError if missing, or if an entry is not finite."""
         result = named_arrays("start", self.call("start", constants=constants))
         for name in result:
             if name in constants or name in QUANTITIES:
@@ -513,8 +513,9 @@ class Model:
     ) -> Law:
         """Samples drawn by ``samples``, by ``sample``, or from ``law``, with equal weights.
 
-        The law, or earlier draws from it, checks the result of ``samples``. Raises ModelError if
-        the samples have no leading axis of length `count`, or differ from the law's in form.
+        The result of ``samples`` is checked against `law`, which may hold earlier draws. Raises
+        ModelError if the samples have no leading axis of length `count`, or differ from the law's
+        in form.
         """
         generator, weights = np.random.default_rng(seed), np.full(count, 1 / count)
         if self.samples is not None:

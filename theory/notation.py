@@ -1,6 +1,6 @@
 """Notation tables: every letter of a paper, once.
 
-A letter has a code name, a LaTeX form, a shape and a meaning. Each system fills one `Notation`;
+Each letter has a code name, a LaTeX form, a shape and a meaning. Each system fills one `Notation`;
 derivations take their SymPy symbols from this table, and plots their labels.
 """
 

@@ -87,7 +87,7 @@ class UpdateRule:
         return self.function, chosen, tuple(self.numbers), self.memory
 
     def changed(self, **constants: float) -> UpdateRule:
-        """Copy of the rule with other constants; ModelError for an unknown constant."""
+        """Copy of the rule with other constants, or ModelError for an unknown constant."""
         for name in constants.keys() - self.options.keys():
             known = ", ".join(self.options)
             raise ModelError(f"the rule {self.name} has no constant {name!r}; it has {known}")
@@ -257,7 +257,7 @@ RULES = {
         UpdateRule("normalized", _normalized, {"eps": 1e-6}, spaces=True),
     )
 }
-"""Update rules by name; Nesterov momentum is ``momentum`` with ``nesterov=True``."""
+"""Update rules by name; ``momentum`` with ``nesterov=True`` is Nesterov momentum."""
 GD = RULES["gd"]
 CONSTANTS = tuple(dict.fromkeys(name for rule in RULES.values() for name in rule.options))
 OPTIONS = ("rule", "schedule", "stages", *CONSTANTS, *(f"rule.{name}" for name in CONSTANTS))

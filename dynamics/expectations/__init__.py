@@ -17,8 +17,9 @@ FloatArray = NDArray[np.float64]
 class Expectation:
     """Expectation of a risk over its law; several threads may share it.
 
-    Every run stores `settings`. The type of `data`, the read-only arguments of the kernels besides
-    the state, selects the compiled loops; `data` is None without compiled gradients.
+    The `settings` of the expectation are stored with every run. The type of `data`, the read-only
+    arguments of the kernels besides the state, selects the compiled loops; `data` is None without
+    compiled gradients.
     """
 
     name: str

@@ -7,9 +7,9 @@ weights, A_a the attention on the unmasked patches of area a, and
 
 .. math:: \ell = \tfrac12 z_m^2 - z_m^2 A_m + \tfrac12 \sum_a z_a^2 A_a^2.
 
-`contour_block` has a cost independent of the counts. It uses
-:math:`D^{-k} = \int_0^\infty s^{k-1} e^{-sD} ds / \Gamma(k)`; the condition that M - 1 of the P - 1
-other patches are masked takes the coefficient of :math:`x^{M-1}` in
+`contour_block` has a cost independent of the counts. The contour integral uses :math:`D^{-k} =
+\int_0^\infty s^{k-1} e^{-sD} ds / \Gamma(k)`; the condition that M - 1 of the P - 1 other patches
+are masked takes the coefficient of :math:`x^{M-1}` in
 
 .. math:: F = e^{-s w_p} \prod_j \Big( E_z \prod_{c \in j}
     (e^{-s w^+_c} + x e^{-s w^-_c})^{n_c} \Big).
@@ -23,8 +23,9 @@ At given (s, x) patches are independent, unmasked with the complex probability
     \partial_\theta E[\ell] = \int R\, \partial_\theta \ln F + \partial_\theta R.
 
 The radius of the circle gives the correct mean number of masked patches at every s (saddle point).
-Its nodes are at half steps: a node at :math:`x < 0` would meet zeros of the factors. In s the rule
-is double exponential on the left. Sums are divided by the same sum at s = 0.
+Its nodes are at half steps: a node at :math:`x < 0` would meet zeros of the factors. The quadrature
+rule in s is double exponential at small s. All sums over the circle are divided by their value at s
+= 0.
 
 `counts_block` sums over the numbers h_c of unmasked patches of every class. For areas alike it
 knows only the total; the mean of :math:`\sum_i A_i^2` is a factor times the square of the total.
@@ -532,13 +533,13 @@ def hessian(state, data, out):
 
 
 def row_numbers(sums, reading):
-    """For each row, the loss above the floor L*_p, and own attention given an unmasked mate."""
+    """Loss above L*_p, and own attention given another unmasked own patch, of every row."""
     # Without a mate that can be unmasked, 0/0 gives NaN.
     return reading.factor * sums[0] - reading.floors, sums[1] / reading.mates
 
 
 def order_parameters(state, slope, data, out):
-    """Order parameters of the local and the global row; NaN if no patch is local."""
+    """Order parameters of the local and the global row, or NaN if no patch is local."""
     reading = data.reading
     gaps, attentions = row_numbers(sums_at(state, data, True), reading)
     out[:] = np.nan

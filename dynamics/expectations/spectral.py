@@ -158,7 +158,7 @@ def tilted(h, data, kappa, lam, out):  # type: ignore[no-untyped-def]
 
 
 def scan(c, tables, sizes, data, grid, scanned):  # type: ignore[no-untyped-def]
-    """Fill psi, lambda and tilted means of absolute derivatives over a grid of kappa, at one z.
+    """Fill psi of (4), lambda, tilted means of absolute derivatives on a grid of kappa, at one z.
 
     Psi is UNKNOWN if it overflows. Weights at one kappa follow from the weights at the previous
     one, unless h has a wide range. The last row of means bounds the risk by e^{-kappa F} / kappa.
@@ -249,7 +249,7 @@ def rounding(count, kappa, height, zero, one):  # type: ignore[no-untyped-def]
 
 
 def plan(scanned, grid, gross, need, count):  # type: ignore[no-untyped-def]
-    """Choose contour, T and window of one z with the least work at an error of e^need of the gross.
+    """Choose contour, T and window for one z with least work at an error of e^need of the gross.
 
     Returns the index of kappa (or -1); T; window; c_0; c_1; logarithms of the integrand over the
     allowed error, on the contour and at the pole at 1 with c_1; the work; the rounding error.

@@ -84,7 +84,7 @@ class SpectralSum(Expectation):
         return value, gross, error, why[:2]
 
     def error_estimate(self, state: FloatArray) -> dict[str, FloatArray]:
-        """Value, gross and estimated error; NaN and an infinite error if the value is unknown."""
+        """Value, gross and estimated error, or NaN and infinite error for an unknown value."""
         value, gross, error, (_, fault) = self._summary(state)
         share = np.append(self.data.share, 1.0)
         if fault:

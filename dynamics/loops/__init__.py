@@ -2,7 +2,8 @@
 
 numba compiles the kernels of `dynamics.loops.kernels` once for each kind of problem
 (`dynamics.loops.compiler`). The data of a problem are a named tuple, whose type selects gradient,
-Hessian and order parameters (`dynamics.loops.kernels.kinds`). All model files share one kind.
+Hessian and order parameters (`dynamics.loops.kernels.kinds`). All model files share one kind of
+loop data.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ SCALES, TRIALS = (1.0, 0.3, 0.1), 4
 PLACES = tuple(map(sympy.Rational, ("1", "2", "1/3", "5/7")))
 """Trial values of both scalars; the first value at which a ratio is finite and nonzero is used."""
 U, V = sympy.symbols("_u _v", positive=True)
-"""Symbols of the absolute values of the two scalars."""
+"""Symbols of the absolute values of the two scalars of a law."""
 
 Rates = Callable[[FloatArray], FloatArray]
 Pair = tuple[int, int]
@@ -40,7 +40,7 @@ def separating_pairs(
     """Pairs of scalars whose ratio of rates is a function of one times a function of the other.
 
     Pairs joined by a law in `known` are left out, and so are pairs of scalars whose rates depend on
-    themselves alone, since their law only compares two clocks.
+    themselves alone, since any such pair has a law.
     """
     count, joined = start.size, [set(law) for law in known]
     one, other = states_near(rates, start, 2, draw)
@@ -92,7 +92,7 @@ def first_integral(
     parts: Parts,
     constants: Collection[sympy.Symbol] = (),
 ) -> sympy.Expr | None:
-    """Law f(x) + g(y) of two scalars, with leading coefficient 1 in f; None if SymPy finds none.
+    """Law f(x) + g(y) of two scalars, with leading coefficient 1 in f, or None if not found.
 
     The real symbols x and y are `letters`, and `slopes` their gradients, in terms of the named
     subexpressions `parts`. The law may also contain the symbols `constants`.
@@ -135,7 +135,7 @@ def _ratio(
 
 
 def _cancelled(quotient: sympy.Expr) -> sympy.Expr | None:
-    """Quotient without common factors; None if it is long, or has branches."""
+    """Quotient without common factors, or None if it is long or has branches."""
     if size(quotient, SIMPLIFIED) > SIMPLIFIED or quotient.has(sympy.Piecewise, sympy.Max):
         return None
     return sympy.cancel(quotient)
@@ -150,7 +150,7 @@ def _regular(ratios: Mapping[tuple[int, int], sympy.Expr], place: sympy.Expr) ->
 def _integral(
     branches: Sequence[sympy.Expr], size_: sympy.Symbol, letter: sympy.Symbol
 ) -> sympy.Expr | None:
-    """Antiderivative by the size of a letter, of a function given for both signs of the letter."""
+    """Antiderivative, in the absolute value of a letter, of a function given for both signs."""
     above, below = branches
     first = manualintegrate(sympy.expand(above), size_)
     if sympy.cancel(below - above.subs(size_, -size_)) == 0:  # one formula for both signs

@@ -6,8 +6,8 @@ The search in the field is exact: gradients at random points of start + span joi
 further points add no direction. The search in floats is for data that are not simple fractions; its
 result is used only if the remaining gradients are rounding.
 
-If parameter groups have different learning rates, each group is closed separately. Rules that are
-linear in the gradients keep the space; a rule such as Adam keeps only the classes.
+If parameter groups have different learning rates, the space of each group is searched separately.
+Rules that are linear in the gradients keep the space; a rule such as Adam keeps only the classes.
 """
 
 from __future__ import annotations

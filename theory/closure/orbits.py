@@ -120,7 +120,7 @@ def _parts(number: int, index_set: Any, entry: Any, size: int) -> tuple[IntArray
 
 
 def orbit_classes(start: FloatArray, generators: Sequence[Generator]) -> EntryClasses:
-    """Orbits of the entries, with signs; ModelError if a generator moves the start."""
+    """Orbits of the entries, with signs, or ModelError if a generator moves the start."""
     for generator in generators:
         moved = generator.moved(start)
         if not np.allclose(moved, start, rtol=1e-12, atol=0.0):

@@ -4,9 +4,9 @@ Entries of one array with one absolute value :math:`|\theta_i(0)|` begin as one 
 the gradient of every entry is evaluated with the entries of a class set to one random number of the
 field (times their signs), and frozen entries at their start. An entry with a nonzero gradient moves
 in later rounds; if it starts at 0, the gradient gives its sign. A class is split if the signed
-gradients of its entries differ. The search ends after two rounds without a change. The gradient is
-then one expression in each class, and 0 for frozen entries, in every state including kinks. This is
-colour refinement with the gradient as the colour.
+gradients of its entries differ. The search ends after two rounds without a change. At the end the
+gradient is one expression in each class, and 0 for frozen entries, in every state including kinks.
+This is colour refinement with the gradient as the colour.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def run_floats(program: Program, inputs: Any, functions: Functions = FLOATS) -> 
 
 
 def gross(program: Program, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """For each value, the sum of absolute terms, propagated through sums and products.
+    """Sum of absolute terms of each value, propagated through sums and products.
 
     The result bounds rounding errors: a difference that cancelled to 0 has the rounding errors of
     its terms. `numbers`, shape (size,), is the result of `run_floats`.

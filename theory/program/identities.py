@@ -40,7 +40,7 @@ class Identities:
                 yield OPERATIONS[code], some, *values.rows(some)
 
     def _shares(self, needed: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """For each ``share``, the index of its logsumexp term in the array of all operands."""
+        """Index of the logsumexp term of each ``share`` in the array of all operands."""
         values, places = self.values, np.full(len(self.values), -1)
         for value in np.flatnonzero(needed & (values.code == CODE["share"])):
             member, log_sum = values.row(int(value))[0].tolist()

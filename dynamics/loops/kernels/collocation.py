@@ -111,7 +111,7 @@ def integrate(state, model, table, control, path, room):
 
 
 def begin(state, model, control, room):
-    """Choose time scale and width of the first step; False if a derivative is not finite."""
+    """Choose time scale and width of the first step; returns whether derivatives are finite."""
     now = control.now
     gradient(state, model, room.slopes[0])
     if not (all_finite(room.slopes[0]) and differentiate(state, model, room, 0)):
@@ -125,7 +125,7 @@ def begin(state, model, control, room):
 
 
 def try_step(state, width, model, table, control, room):
-    """Try a step and choose the next width; True on success, with Z in ``room.stages``."""
+    """Try a step and choose the next width; returns whether Z in ``room.stages`` is accepted."""
     now = control.now
     find_floor(state, width, model, control, room)
     predict(width, table.points, now[LAST_WIDTH], room)

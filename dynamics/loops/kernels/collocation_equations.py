@@ -37,7 +37,7 @@ class Control(NamedTuple):
     # greatest change of the next width
     now: NDArray[np.float64]
     relative: float  # tolerance of the error of a step over the size of an entry
-    floor: NDArray[np.float64]  # tolerance of an entry whose value and rate are rounding
+    floor: NDArray[np.float64]  # absolute error tolerance of an entry at rounding level
     refused: NDArray[np.float64]  # the last state without a gradient
 
 
@@ -73,7 +73,7 @@ def new_room(size: int) -> Room:
 
 
 def differentiate(state, model, room, which):
-    """Fill J at a state, by a kernel or by central differences; False if it is not finite."""
+    """Fill J at a state, by a kernel or by central differences; returns whether it is finite."""
     jacobian = room.jacobians[which]
     if has_hessian(model):
         hessian(state, model, jacobian)
@@ -170,7 +170,7 @@ def assemble(width, scale, table, room):
 
 
 def newton_iteration(state, width, model, table, control, room):
-    """Perform one Newton iteration (2); False if the gradient at a stage is not finite."""
+    """Perform one Newton iteration (2); returns whether the gradients at all stages are finite."""
     size, scale = state.size, control.now[SCALE]
     for j in range(STAGES):
         for k in range(size):
@@ -220,7 +220,7 @@ def moved_and_error(state, ending, control, room):
 
 
 def larger(one, other):
-    """Larger of two numbers; NaN if one of them is NaN."""
+    """Larger of two numbers, or NaN if one of them is NaN."""
     return one if one >= other or one != one else other
 
 

@@ -2,7 +2,8 @@
 
 The loop data of a kind of problem are a named tuple. The module that defines this type has the
 functions ``gradient`` and ``order_parameters``, and optionally ``hessian`` and ``summary``, with
-the signatures in this file. Compiled code selects them by type (`dynamics.loops.compiler`).
+the signatures in this file. Compiled code selects functions by this type
+(`dynamics.loops.compiler`).
 """
 
 import sys

@@ -62,9 +62,9 @@ class List(NamedTuple):
 class ProgramData(NamedTuple):
     """Loop data of a reduced problem of a model file."""
 
-    slope: Any  # List; inputs: the state
-    order: Any  # List; inputs: the state, then the slope
-    curvature: Any  # List; inputs: the state, then a direction
+    slope: Any  # program of the gradient; its inputs are the state
+    order: Any  # program of the order parameters; its inputs are the state, then the gradient
+    curvature: Any  # program of a Hessian column; its inputs are the state, then a direction
 
 
 @inlined
@@ -117,7 +117,7 @@ def whole_power(x, exponent):
 
 @inlined
 def of_one(code, x):
-    """Elementwise operation with a given code on one number; NaN outside its domain."""
+    """Elementwise operation with a given code on one number, or NaN outside its domain."""
     if code == EXP:
         return exp(x)
     if code == SIGMOID:

@@ -16,7 +16,7 @@ from dynamics.loops.kernels.program import forward
 class Update(NamedTuple):
     """Loop data of an update rule."""
 
-    program: Any  # List of the rule; without instructions for plain gradient descent
+    program: Any  # program of the rule, empty for plain gradient descent
     weight_decay: float  # multiple of each entry that is added to its gradient
     eta: Any  # learning rate of each entry
     share: Any  # eta over the largest eta, which is the unit of time

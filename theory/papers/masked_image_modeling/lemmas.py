@@ -261,7 +261,7 @@ def conserved_sum(
 
 
 def unavoidable() -> Evidence:
-    r"""Check the infimum of the loss mask by mask: L_p^low of Lemma A.9, as re-derived.
+    r"""Check the infimum L_p^low of the loss mask by mask (Lemma A.9, as re-derived).
 
     As Phi of p's own area tends to :math:`+\infty` and Phi of all other areas to :math:`-\infty`,
     all attention moves to p's unmasked own area. For each mask, the limit of the loss is compared

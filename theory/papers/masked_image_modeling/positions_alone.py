@@ -6,8 +6,8 @@ point of the simplex, and :math:`A_a` is linear in u, so the loss is a convex qu
 .. math:: L_p(u) = \frac{\gamma}{2 K} \sum_k E\Big[z_m^2 (1 - A_m)^2 + \sum_{a \neq m} z_a^2 A_a^2
    \,\Big|\, p \in M\Big].
 
-The minimum over the simplex is the smallest loss over all Ups. The duality gap bounds it from
-below, so the bound does not depend on the accuracy of the minimizer.
+The minimum over the simplex is the smallest loss over all Ups. The duality gap bounds the minimum
+from below, so the bound does not depend on the accuracy of the minimizer.
 """
 
 from __future__ import annotations

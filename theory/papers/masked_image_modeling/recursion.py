@@ -70,7 +70,7 @@ def key_increment(kind: str) -> sympy.Expr:
 def feature_increment(kind: str) -> sympy.Expr:
     """Minus the derivative of the loss by Phi of p's own area (``"own"``) or area i (``"other"``).
 
-    z Phi of an area is added to the scores of its unmasked keys, whose attention sums to A.
+    The scores of the unmasked keys of an area contain z Phi; the attention to them sums to A.
     """
     latent, share = (z_m, A_m) if kind == OWN else (z_i, A_i)
     return sympy.factor(latent * key_increment(kind).subs(u, share))

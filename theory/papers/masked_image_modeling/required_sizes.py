@@ -117,7 +117,7 @@ def _ratio() -> Callable[..., Any]:
 
 @cache
 def _motion() -> tuple[Callable[..., Any], ...]:
-    """Functions: Phi_m by a t; Phi_0 at the switch by rho(0); Phi_0 at a t = 1 by rho(0)."""
+    """Functions for Phi_m by a t, Phi_0 at the switch by rho(0), and Phi_0 at a t = 1 by rho(0)."""
     motion = leading_motion()
     at_switch = motion.Phi_0.subs(motion.scaled, motion.switch)
     at_end = motion.Phi_0.subs(motion.scaled, 1)

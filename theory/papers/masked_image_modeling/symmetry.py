@@ -1,11 +1,11 @@
 r"""Classes of equal entries of Q: types of rows, and classes of positions and features in a row.
 
-Gradient descent moves only the correlations of each patch p with positions,
-:math:`\Upsilon_{p\to q} = e_p^\top Q e_q`, and with features, :math:`\Phi_{p\to v} = e_p^\top Q v`;
-rows of different p do not interact (`model`). Take patches, areas and clusters as vertices of a
-graph, membership as edges, and apply colour refinement with p individualised
-(`theory.color_refinement`). Then Ups_{p.} is constant on the colours of patches, Phi_{p.} on the
-colours of areas, and patches of one *type* have equal rows.
+Gradient descent moves only the correlations of each patch p with positions, :math:`\Upsilon_{p\to
+q} = e_p^\top Q e_q`, and with features, :math:`\Phi_{p\to v} = e_p^\top Q v`; rows of different p
+do not interact (`model`). Take patches, areas and clusters as vertices of a graph, membership as
+edges, and apply colour refinement with p individualised (`theory.color_refinement`). In the stable
+colouring, Ups_{p.} is constant on the colours of patches, Phi_{p.} on the colours of areas, and
+patches of one *type* have equal rows.
 
 Proof. Masks are exchangeable, so the increment of Ups_pq depends on q only through the areas that
 contain q and the composition of these areas and their clusters: the number of patches for each
@@ -109,8 +109,8 @@ def two_cluster_grid(b11: int, b10: int, C_local: int, T: int) -> IntArray:
     """Areas of two crossing clusters, shape (2, b11 + 2 b10 + T C_local^2).
 
     The first `b11` patches are global in both clusters. The next `b10` are global in cluster 1 and
-    in runs of `C_local` patches in cluster 2; the next `b10` are mirrored. Then follow `T` grids
-    whose rows are areas of cluster 1 and whose columns are areas of cluster 2. Raises ValueError if
+    in runs of `C_local` patches in cluster 2; the next `b10` are mirrored. The last patches form
+    `T` grids whose rows are areas of cluster 1 and columns areas of cluster 2. Raises ValueError if
     no area is global, or if `C_local` does not divide b10.
     """
     if min(b11, b10, T) < 0 or C_local < 1 or b11 + b10 < 1 or b10 % C_local:
@@ -275,7 +275,8 @@ def reference(areas: ArrayLike, local: bool) -> Reference | None:
 
     Patches that share their area with another patch come first, then patches that are local
     (global) in the most clusters, then patches in the largest area; ties go to the first patch and
-    cluster. The names of areas do not matter. Returns None if no patch is in a local area.
+    cluster. The choice does not depend on the names of areas. Returns None if no patch is in a
+    local area.
     """
     checked = as_areas(areas)
     sizes = np.stack([np.bincount(cluster)[cluster] for cluster in checked])
@@ -304,7 +305,7 @@ class View:
 
 
 def view(areas: ArrayLike, types: tuple[RowType, ...], local: bool) -> View | None:
-    """Row type and cluster of the `reference` for local or global areas; None if there is none."""
+    """Row type and cluster of the `reference` for local or global areas, or None if missing."""
     result = reference(areas, local)
     if result is None:
         return None

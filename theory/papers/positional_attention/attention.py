@@ -22,5 +22,5 @@ def softmax(matrix: FloatArray, scale: float) -> FloatArray:
 
 
 def own_attention(weights: FloatArray, partition: Partition) -> float:
-    """G: D times the attention S of a patch to its own set, averaged over patches."""
+    """G, or D times the attention S of a patch to its own set, averaged over patches."""
     return float(weights[same_set(partition)].sum())

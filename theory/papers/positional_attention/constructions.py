@@ -138,9 +138,9 @@ def margins(logits: FloatArray, values: FloatArray, head: Head) -> FloatArray:
 def sharp_error(law: tuple[int, int, float], p: int = 3, group: int = 1) -> SignError:
     r"""Error of :math:`\sum_g (\sum_{l \in g} z_l)^p`: uniform attention to a group of sets.
 
-    This is the sign error of attention in the limit of large s and small nu, for the law (D, C, q).
-    Every patch attends to `group` sets, a divisor of L: one set (its own or a shifted one) for 1,
-    all sets for L, where the linear rule sign(Z) results. The error is exact up to rounding,
+    The result is the sign error of attention in the limit of large s and small nu, for the law (D,
+    C, q). Every patch attends to `group` sets, a divisor of L: one set (its own or a shifted one)
+    for 1, all sets for L, where the linear rule sign(Z) results. The error is exact up to rounding,
     computed by convolution over the groups.
     """
     D, C, q = law

@@ -52,7 +52,7 @@ def small_law() -> list[tuple[int, tuple[int, ...], sympy.Expr]]:
 
 
 def gradient_profiles(law: Law) -> dict[tuple[int, int], Profile]:
-    """For each (k, l), dR/dA_kl at a symmetric point: margin m -> coefficient of 1/(1 + e^m)."""
+    """Derivative dR/dA_kl at a symmetric point, as margin m -> coefficient of 1/(1 + e^m)."""
     free = free_matrix(SMALL.size)
     at_point, seen = _symmetric_point(free), sympy.symbols(f"x_0:{SMALL.size}", real=True)
     output = model.output(free, [alpha * x for x in seen], DEGREE)

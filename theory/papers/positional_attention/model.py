@@ -98,7 +98,7 @@ def own_attention() -> sympy.Expr:
 
 
 def attended() -> sympy.Expr:
-    """Attended value sum_j S_ij x_j of a patch of value x in a set of sum z; Z is the total."""
+    """Attended value sum_j S_ij x_j of a patch of value x in a set of sum z with total sum Z."""
     row_sums = {"beta": x, "gamma": z - x, "rho": Z - z}
     return sympy.Add(*[ATTENTION[orbit] * row_sums[orbit] for orbit in ORBITS])
 

@@ -3,11 +3,11 @@ r"""Notation and events of Jelassi, Sander, Li, "Vision Transformers provably le
 `EVENTS` are the three events of training, as rules on the order parameters. The loss depends on the
 signal strength :math:`\alpha G`, whose log-growth is :math:`d\log\alpha + d\log G`.
 
-- Event I, value-driven: v grows, attention is constant. It ends at ``T0``, the first time with
+- Event I, value-driven: v grows, attention is constant. Event I ends at ``T0``, the first time with
   alpha > 0 and :math:`d\log G \geq d\log\alpha`: attention contributes at least as much as v.
-- Event II, attention-driven, ends at ``T1``: half of the attention is inside the true set,
-  :math:`G \geq D/2`. ``T1_paper`` is the form of the paper, :math:`\gamma > \max_t |\rho^{(t)}|`
-  over the run, which depends on the horizon.
+- Event II, attention-driven, ends at ``T1``: half of the attention is inside the true set, :math:`G
+  \geq D/2`. ``T1_paper`` is the form of the paper, :math:`\gamma > \max_t |\rho^{(t)}|` over the
+  run, which depends on the horizon.
 - Event III: alpha grows again. If alpha falls after ``T1``, Event III starts at the minimum after
   which alpha exceeds alpha(T1) by 5 %, provided that alpha is above alpha(T1) at the horizon.
 

@@ -14,8 +14,8 @@ laws:
   samples.
 - ``fixed_disc``: the remaining counts are multinomial with equal probabilities.
 - ``iid``: every token is label-relevant with probability :math:`\alpha_*`, confusion with
-  probability :math:`\alpha_\#`, else uniform over the other patterns. Ties are rejected; if
-  confusion tokens outnumber label-relevant ones, the two patterns are exchanged.
+  probability :math:`\alpha_\#`, else uniform over the other patterns. Samples with a tie are
+  rejected; if confusion tokens outnumber label-relevant ones, the two patterns are exchanged.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ ORDER_PARAMETERS = ("risk", "active", "error", "relevant")
 """Symbols in the rules of events; every problem of this system reports them at every step."""
 
 RATES = ("risk",)
-"""A run oscillates if one of these alternates in sign; the risk never changes its sign."""
+"""A run oscillates if a quantity in this list alternates in sign, which the risk never does."""
 
 SHARES = (50, 75, 90)
 """Thresholds of the attention to label-relevant tokens, in percent."""

@@ -64,7 +64,7 @@ INNER = {
     (Q.T, Q): G_Q,
     (W_O, W_O.T): J,
 }
-"""Name of the product of two state matrices."""
+"""Name of the product of each pair of state matrices."""
 
 Steps = Mapping[Any, Any]
 """Value of each matrix or scalar after one step, as a function of the values before the step."""

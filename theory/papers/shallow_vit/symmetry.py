@@ -3,7 +3,7 @@ r"""Classes of equal entries: 16 attention scalars, and the conditions under whi
 A permutation of the patterns that preserves the set {1, 2}, combined with :math:`y \to -y` and
 :math:`a \to -a` if it exchanges 1 and 2, is a symmetry of training if it maps the weighted samples
 onto themselves (true for all three laws of `data_law` if the remaining tokens are split equally),
-preserves the inner products of the start, and maps neurons onto neurons. Then
+preserves the inner products of the start, and maps neurons onto neurons. Under these conditions
 
 - B has one value on each of 6 classes of ordered pairs of patterns; G_K and G_Q have one value on
   each of 5 classes of unordered pairs: 16 scalars for every M > 3;
@@ -175,7 +175,7 @@ def conditions(start: Weights, law: Law) -> tuple[Condition, ...]:
 
 
 def broken(measured: tuple[Condition, ...]) -> str | None:
-    """Message on the first condition that fails; None if all hold."""
+    """Message on the first condition that fails, or None if all conditions hold."""
     for condition in measured:
         if not condition.holds:
             size = f"{condition.deviation:.3g}"
