@@ -230,7 +230,7 @@ def lemma_5_3() -> Evidence:
     depth = sympy.simplify(motion.Phi_0.subs(motion.scaled, motion.switch))
     findings = (
         f"rho = 1 at a t = {motion.switch}, for large rho(0) {limit['a t']}",
-        f"there Phi_m -> {limit['Phi_m']} = {float(limit['Phi_m']):.4f}, of order 1, not log P",
-        f"there Phi_0 = {depth}, which is -(Delta/2) ln P up to a constant where rho(0) = P^Delta",
+        f"then Phi_m -> {limit['Phi_m']} = {float(limit['Phi_m']):.4f}, of order 1, not log P",
+        f"then Phi_0 = {depth}, which is -(Delta/2) ln P up to a constant where rho(0) = P^Delta",
     )
-    return Evidence(None, "A_m small, D at its first value, z = 1, rho(0) free", findings)
+    return Evidence(None, "A_m small, D at its initial value, z = 1, rho(0) free", findings)

@@ -177,7 +177,9 @@ def lemma_a_8(statement: Callable[..., sympy.Expr] = paper_loss) -> Evidence:
     ]
     equal, total = count_equal(pairs), len(pairs)
     return Evidence(
-        equal == total, CASE, (f"loss from the vectors equals it in {equal} of {total}",)
+        equal == total,
+        CASE,
+        (f"loss from the vectors equals Lemma A.8 in {equal} of {total} cases",),
     )
 
 
@@ -284,8 +286,8 @@ def unavoidable() -> Evidence:
     findings = (
         f"infimum 0, or z_m^2/2 where the own area is masked, for {right} of {len(cases)} masks",
         f"mean over masks of every size against E[z^2]/2 C(P-C, M-C)/C(P, M): {_equal(equal)}",
-        "where the own area is masked the other areas add nothing: masked keys hold attention, so "
-        "the unmasked need not sum to 1; the text has lost what it gets by Cauchy-Schwarz",
+        "if the own area is masked, masked keys can hold all attention, so the other areas add no "
+        "loss; the bound that the paper derives by Cauchy-Schwarz is lost in the available text",
     )
     return Evidence(equal and right == len(cases), CASE, findings)
 

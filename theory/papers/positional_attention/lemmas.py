@@ -135,7 +135,7 @@ def lemma_4_2(moment: Callable[[int], sympy.Expr] = centred_moment) -> Evidence:
         given = dict(zip(seen, map(sympy.Integer, values), strict=True))
         nonzero += depends or sympy.expand(label * mean.xreplace(given)) != 0
     finding = (
-        f"expected orthogonal slope vanishes in {len(law) - nonzero} of {len(law)} configurations"
+        f"expected orthogonal gradient is 0 in {len(law) - nonzero} of {len(law)} configurations"
     )
     return Evidence(
         nonzero == 0, "D=4, C=2, p=3, S entirely free, noise of any variance", (finding,)

@@ -103,8 +103,8 @@ def mean_is_bounded() -> Evidence:
     holds = sympy.simplify(excess - stated) == 0 and crossing == [1] and equal
     findings = (
         f"mass where y = +1 and -1: at most {first} and {second}",
-        f"their sum minus 2 q/(1 + q): {excess}, not above 0 for q > 1",
-        f"they cross at s = {crossing}, at the height q/(1 + q)",
+        f"sum of both bounds minus 2 q/(1 + q): {excess}, not above 0 for q > 1",
+        f"both bounds are equal at s = {crossing}, with the value q/(1 + q)",
     )
     return Evidence(bool(holds), "q > 1 and s > 0 free, q = n_*/n_#", findings)
 
