@@ -106,8 +106,8 @@ class SpectralSum(Expectation):
         *_, (nodes, fault) = self._summary(state)
         if fault == spectral.TOO_MANY:
             return (
-                f"the spectral expectation needs more than {nodes:.1e} nodes for one gradient "
-                f", above its budget of {self.data.budget:.1e}; loosen the tolerance or choose "
+                f"the spectral expectation needs more than {nodes:.1e} nodes for one gradient, "
+                f"above its budget of {self.data.budget:.1e}; loosen the tolerance or choose "
                 "another start"
             )
         return FAULTS.get(fault, "")
