@@ -1,9 +1,10 @@
 r"""Masked patches: their classes as the tables of `contour`, and the sum used for each block.
 
-A block sums over *configurations*, or uses the contour. Of the N - 1 patches other than p, U are
-unmasked, all sets with equal probability, so the numbers h_c in classes of n_c patches are
-multivariate hypergeometric: :math:`P(h) = \prod_c \binom{n_c}{h_c} / \binom{N-1}{U}`. Classes are
-added one by one; partial configurations with a marginal probability below `NEGLIGIBLE` are dropped.
+The expectation of a block is a sum over *configurations* or a contour integral. Of the N - 1
+patches other than p, U are unmasked, all sets with equal probability, so the numbers h_c in classes
+of n_c patches are multivariate hypergeometric: :math:`P(h) = \prod_c \binom{n_c}{h_c} /
+\binom{N-1}{U}`. Classes are added one by one; partial configurations with a marginal probability
+below `NEGLIGIBLE` are dropped.
 """
 
 from __future__ import annotations
