@@ -30,7 +30,8 @@ class DefaultRun:
     samples: int = 0
     contrast: Contrast | None = None
     presumes: Mapping[str, Any] = field(default_factory=dict)
-    """Parameter -> value that it must have, such as a family; else ``parameters`` do not apply."""
+    """Parameter -> value that the user must not override for ``parameters`` to apply, such as a
+    family."""
     remarks: Mapping[str, str] = field(default_factory=dict)
     """Parameter -> sentence printed if the default run sets it."""
     rule: str = "gd"

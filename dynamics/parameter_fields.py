@@ -129,7 +129,7 @@ def divisor(of: str) -> Any:
 
 
 def word(*choices: str) -> Any:
-    """Field type: one of these words."""
+    """Field type: one of the words `choices`."""
     return _field(known_word, False, ", ".join(choices), choices=choices)
 
 

@@ -62,7 +62,7 @@ class PlotDescription:
 
     panels: tuple[Panel, ...] = ()
     spans: tuple[tuple[str, str | None, str | None], ...] = ()
-    """Phases: name, event at the begin, event at the end; None for begin or end of the run."""
+    """Phases as (name, event at the begin or None, event at the end or None)."""
     marks: Mapping[str, str] = field(default_factory=dict)
     """Event -> symbol of an event drawn as a solid line."""
     asides: Mapping[str, str] = field(default_factory=dict)
@@ -166,7 +166,7 @@ class Presentation:
 
     @classmethod
     def from_attributes(cls, attributes: Mapping[Any, Any]) -> Presentation | None:
-        """Presentation stored in the attributes of a dataset; None if the attributes hold none."""
+        """Presentation stored in the attributes of a dataset, or None if not stored."""
         text = attributes.get(ATTRIBUTE)
         return None if text is None else cls.from_json(json.loads(text))
 

@@ -68,8 +68,8 @@ def load_system(source: Any) -> System:
 def load_unchanged(reference: str, digests: Mapping[str, str]) -> System:
     """Load a system by its `System.reference`, and refuse a changed model.
 
-    An earlier `System.digests` is compared with the present one; it is empty for a built-in system.
-    An InvalidRequest names the changed parts of the model.
+    The earlier `System.digests` in `digests`, empty for a built-in system, are compared with those
+    of the loaded system. An InvalidRequest names the changed parts of the model.
     """
     system = load_system(reference)
     if _changed(system, digests) and system.origin is not None:

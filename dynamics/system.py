@@ -60,15 +60,17 @@ class Derivation:
 
     def closure(self, parameters: Any = None, samples: Any = None, seed: Any = 0) -> Any:
         """Compute the closure of the training of a model file (`theory.closure.Closure`)."""
-        raise InvalidRequest("a paper is not a model file: its reduction is derived by hand")
+        raise InvalidRequest(
+            "closure needs a model file; the reduction of a paper is derived by hand"
+        )
 
     def expressions(self, parameters: Any = None) -> Any:
         """Risk and recursion of a model file as sympy expressions."""
-        raise InvalidRequest("a paper is not a model file: its derivation has risk and recursion")
+        raise InvalidRequest("expressions need a model file; a paper has them in its derivation")
 
     def first_integrals(self, parameters: Any = None) -> Any:
         """Conserved quantities f(x) + g(y) of the gradient flow of a model file in two scalars."""
-        raise InvalidRequest("a paper is not a model file: its conserved sums are lemmas")
+        raise InvalidRequest("first integrals need a model file; a paper has them as lemmas")
 
 
 def _with_rule(page: Page, rule: UpdateRule) -> Page:
@@ -144,7 +146,7 @@ class System:
 
     @property
     def origin(self) -> Origin | None:
-        """Model file of a user's model; None for a built-in system."""
+        """Model file of a user's model, or None for a built-in system."""
         return self.presentation.origin
 
     @property
@@ -275,10 +277,10 @@ class System:
         return f"--full empirical{sampled}"
 
     def problem(self, parameters: Any, full: str | None, options: Mapping[str, Any]) -> Any:
-        """Construct a problem by the value of ``--full``; None selects the reduced problem.
+        """Construct the problem for a value of ``--full``; without it, the reduced problem.
 
-        Of `options`, named as on the command line, only those of the selected problem are used.
-        Raises InvalidRequest for an invalid option or combination of options.
+        Only the options of the constructed problem, named as on the command line, are used. Raises
+        InvalidRequest for an invalid option or combination of options.
         """
         kinds = {"population": self.FullPopulation, "empirical": self.FullEmpirical}
         kind = self.ReducedPopulation if full is None else kinds[full]

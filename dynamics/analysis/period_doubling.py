@@ -122,7 +122,7 @@ def late_states(problem: Problem, start: FloatArray, eta: float, steps: int) -> 
 
 
 def alternates(problem: Problem, start: FloatArray, eta: float, steps: int = STEPS) -> bool:
-    """Whether the fastest order parameter alternates visibly and lastingly at the end."""
+    """Whether a trial of descent ends in a visible, lasting alternation of an order parameter."""
     states = late_states(problem, start, eta, steps)
     if states is None:
         return False

@@ -30,8 +30,8 @@ from theory.summary import summarized
 from theory.symmetry import PermutationGroup
 
 BEYOND, LARGEST_STEP = 1e100, 300.0
-"""First: least amplification of a perturbation that counts as infinite. Second: largest logarithm
-of the amplification in one interval."""
+"""Least amplification of a perturbation that counts as infinite, and largest logarithm of the
+growth factor in one interval."""
 EQUAL = 1e-6
 """Eigenvalues count as equal if their difference is below this fraction of the largest
 eigenvalue."""

@@ -105,7 +105,8 @@ class Parser(argparse.ArgumentParser):
         placeholder of the value in the help text, and `group` is a heading of the help text.
         """
         for name, meaning in meanings.items():
-            if f"--{name}" not in self._option_string_actions:  # a parameter keeps its flag
+            # A parameter of the model with the same name keeps the flag.
+            if f"--{name}" not in self._option_string_actions:
                 look = {"type": kind, "metavar": metavar, "help": meaning}
                 self.group(group).add_argument(f"--{name}", **look)
 

@@ -29,7 +29,7 @@ MOST_TRIED = 12
 MOST_TERMS = 150_000
 """Approximate limit on the number of terms in all gradients that are derived."""
 ENOUGH = 2
-"""Values of one constant with other scalars or events, after which no further values are tried."""
+"""Number of values of a constant with other scalars or events that end the trial of values."""
 BYTES = 110_000
 """Most bytes of the encoded programs and data of a page."""
 REACH = 4

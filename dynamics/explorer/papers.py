@@ -65,7 +65,8 @@ def page_model(system: System, parameters: Any) -> PageModel:
     paper = PAPERS[system.name]
     events = tuple(_translated(rule, paper.order) for rule in system.ReducedPopulation.events)
     file = load_system(HERE / "models" / f"{system.name}.py")
-    shown = dataclasses.replace(file.presentation, origin=None)  # the name refers to the file
+    # Without an origin, the page refers to the model file by the name of the system.
+    shown = dataclasses.replace(file.presentation, origin=None)
     file = dataclasses.replace(file, presentation=shown)
     file = unheld(file, other_events=events, **paper.attributes)
     constants = paper.constants(parameters)

@@ -51,7 +51,7 @@ UNIT, MOST_UNIT = 2.6, 3.6
 CELL = 0.1
 """Least width of a cell with a letter, in inches."""
 IN_ROW, MOST_ROWS = 50, 12
-"""First: entries in a row of the strip that shows a vector. Second: most rows of such a strip."""
+"""Entries in a row of the strip that shows a vector, and most rows of a strip."""
 BOX, LEAST_BOX = 0.5, 0.28
 """Greatest and least height of a row of a strip, in inches."""
 LETTER = 0.068

@@ -39,7 +39,7 @@ WORDS = {
 }
 LETTERS = {"samples": "N", "eta": r"\eta"}
 SHORT = 20
-"""Most characters of a meaning that an axis label states before the symbol."""
+"""Length in characters of the longest meaning that an axis label states before the symbol."""
 STAR = "\ue000"
 """Placeholder of an asterisk in a symbol, while the asterisks of a formula become products."""
 SIGNS = {
@@ -93,7 +93,7 @@ def formula(notation: Letters, text: str) -> str:
 
 MARKS = {ends.OSCILLATING: "d", ends.DIVERGED: "X", ends.PRECISION_LOST: "v", ends.INTERRUPTED: "s"}
 OTHER = "P"
-"""Marker of failures without a marker of their own, such as a killed worker."""
+"""Marker of all failures that have no marker of another kind, such as a killed worker."""
 PALE = "#DDDDDD"
 FEW = 8
 """Most integers drawn as categories, and most values of an axis that all have a tick."""
@@ -162,7 +162,7 @@ def logarithmic(ticks: Any, ratio: float, powers: bool = False) -> None:
 def without(result: Slice) -> dict[str, NDArray[np.bool_]]:
     """Reason -> mask of the cells of a slice that lack the value of a completed run.
 
-    A failed run counts even if it reached the requested event.
+    A failed run counts as lacking a value even if the run reached the requested event.
     """
     whole = np.isin(result.outcome, [k for k, kind in enumerate(result.kinds) if kind in COMPLETE])
     absent = "not reached" if result.quantity.is_time else "no value"

@@ -25,8 +25,8 @@ from dynamics.problem import FloatArray
 from dynamics.validation import InvalidRequest
 
 DECADES, DECADES_OF_TIMES = 30.0, 5.0
-"""Ratios of the largest to the least value above which the colour scale is logarithmic. First: for
-values. Second: for times."""
+"""Ratio of the largest to the least value above which colours are logarithmic, for quantities that
+are not times and for times."""
 NO_COLOUR, YES_COLOUR = "#E6E6E6", "#7FB8DC"
 SHARES = ("patch_association",)
 LOOKS = (("black", "-"), ("#B0006D", "--"), ("#8C4A00", ":"))

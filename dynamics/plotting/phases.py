@@ -11,11 +11,14 @@ from dynamics.plotting import choices, style
 from dynamics.results.trajectory import Trajectory
 
 LABEL = 0.06
-"""Width of an event's symbol above a panel, relative to the time axis of a `USUAL` figure."""
+"""Width of an event's symbol above a panel, as a fraction of the time axis of a figure `USUAL`
+inches wide."""
 WORD = 0.12
-"""Width of a phase's name above a panel, relative to the time axis of a `USUAL` figure."""
+"""Width of a phase's name above a panel, as a fraction of the time axis of a figure `USUAL` inches
+wide."""
 USUAL = 6.4
-"""Width of the figure to which `LABEL` and `WORD` refer, in inches."""
+"""Width in inches of a figure whose labels take the fractions `LABEL` and `WORD` of the time
+axis."""
 SPANS = 14.0
 """Height of the names of phases above a panel, in points."""
 ROW = 10.0

@@ -66,8 +66,8 @@ class InProcess(Workers):
 class WorkerPool(Workers):
     """Processes on this machine, each a loky pool of size one: a crash fails one call only.
 
-    The processes start at once and load the system `reference` while the sweep is prepared. They
-    refuse a model whose parts have other hashes than `digests`.
+    The processes start at once and load the system `reference` while the sweep is prepared. A
+    process refuses a model whose parts have other hashes than `digests`.
     """
 
     def __init__(self, size: int, reference: str, digests: Mapping[str, str]) -> None:

@@ -56,7 +56,7 @@ time."""
 NEVER = 1 << 62
 """Step of the next check of the stability limit when no further check is due."""
 RESTING = 1e-8
-"""Largest change of an entry of a run at rest per unit of time, relative to the entry."""
+"""Largest rate of change (per unit of time, relative to the entry) of an entry of a run at rest."""
 LEAST = float(np.finfo(np.float64).tiny)
 """Largest absolute change of an entry that always counts as rounding, for any size of the entry."""
 LOWER = "a smaller eta, or a schedule that lowers it"

@@ -43,17 +43,18 @@ class Rise:
     """A quantity that falls and may rise again, for `theory.events.RisesAgain`."""
 
     relative: float
-    """Required excess of a later value over the first value, relative to the first value."""
+    """Required excess of a later value of a quantity over the first value, relative to the first
+    value."""
     first: float = np.nan
-    """First value of the quantity."""
+    """First value of a quantity that may rise again."""
     last: float = np.nan
-    """Last value of the quantity."""
+    """Last value so far of a quantity that may rise again."""
     least: float = np.inf
-    """Least value before the quantity exceeded the required level."""
+    """Least value of a quantity before the quantity exceeded the required level."""
     least_step: int = -1
-    """Step of the least value."""
+    """Step of the least value of a quantity."""
     origin: tuple[int, FloatArray] | None = None
-    """A step before the least value, and the state at that step."""
+    """A step before the quantity's least value, and the state at that step."""
     beyond: bool = False
     """Whether the quantity exceeded the required level after a fall."""
     largest: float = 0.0

@@ -31,12 +31,12 @@ STEPS = 4.0
 """Number of step errors that add up in the error of a state. Without a second path, the number of
 step errors is this times the square root of the number of steps."""
 LOOKS, MOST_LOOKS, IN_GAP = 7, 64, 8
-"""First: evaluation points in a step, ends included. Second: approximate number of evaluations of a
-function in one step at most. Third: points between two evaluations at which the interpolant is
-computed."""
+"""Three numbers of points, in this order: evaluation points in a step, ends included; approximate
+limit on the evaluations of a function in one step; points between two evaluations at which the
+interpolant is computed."""
 CLOSE, GRID, ROUNDS = 1e-12, 33, 12
-"""First: relative accuracy of the time of a root. Second: grid points of each refinement of a root.
-Third: most refinements of a root."""
+"""Three settings of the search for a root, in this order: relative accuracy of the time; grid
+points of each refinement; most refinements."""
 ROUNDED = float(np.sqrt(np.finfo(np.float64).eps))
 """Relative error by which rounding moves the time of a minimum."""
 ROUNDING = 2.0**-40

@@ -24,11 +24,11 @@ from theory.summary import summarized
 
 RTOL = 1e-8
 DECIDED, HALVINGS = 12, 24
-"""First: bisections of an edge after which different limits count as two basins. Second: bisections
-of an edge that locate the separatrix."""
+"""Bisections of an edge, in this order: until different limits count as two basins; until the
+separatrix on the edge is located."""
 EARLY, RESTS = 0.01, 1e-4
-"""First: fraction of the horizon at which flows are first checked. Second: largest relative change
-of a converged flow's state over the second half of the time to that check."""
+"""Fraction of the horizon at which flows are first checked, and largest relative change of the
+state, over the second half of the time to the check, of a flow that has converged."""
 NEAR = 0.02
 """Largest distance of the limits of two neighbours in one basin, relative to the sides of the
 rectangle."""

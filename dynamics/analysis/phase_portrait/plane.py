@@ -56,8 +56,8 @@ BUDGET = 40
 """Most nodes of the grid of a nullcline, in units of ``grid`` squared."""
 Window = tuple[tuple[float, float] | None, tuple[float, float] | None]
 LOOKS, RESTS = 8, 1e-12
-"""First: number of states of the main run that are checked for motion. Second: rate below which the
-plane is at rest, relative to the rates at these states."""
+"""Number of states of the main run that are checked for motion, and rate below which the plane is
+at rest, relative to the rates at these states."""
 GOLDEN = 1.32471795724474602596
 """The plastic number, whose powers give points that fill a square evenly."""
 

@@ -21,8 +21,8 @@ TOLERANCE = 1e-14
 OPENINGS = 12
 """Most doublings of the bracket around a guess of a root."""
 STEP, LEAP = 0.02, 0.5
-"""Relative distance of a root from its extrapolation along a branch. First: expected distance.
-Second: largest distance that counts as the same branch."""
+"""Relative distance of a root from the root at the preceding point of a branch: the usual distance,
+and the largest distance that counts as the same branch."""
 SHRUNK = 1e-3
 """Least ratio of the function's values at a sign change and at the ends of the first bracket that
 marks a pole."""
@@ -42,9 +42,9 @@ ASIDE = (1e-4, 2e-4, 4e-4)
 """Distances, relative to the sides of the rectangle, at which further zeros around a zero are
 searched."""
 SHORT_STEPS, SINGULAR, VANISHING = 10, 1e-8, 1e-12
-"""First: Newton steps of a test for further zeros. Second: singular value, relative to the largest,
-that counts as 0 (error of finite differences). Third: rates that count as 0, relative to the change
-of the rates across a side."""
+"""Three settings of a test for further zeros around a zero: most Newton steps; singular value,
+relative to the largest, that counts as 0 (error of finite differences); rates that count as 0,
+relative to the change of the rates across a side."""
 
 Field = Callable[[float, float], tuple[float, float]]
 Box = tuple[tuple[float, float], tuple[float, float]]

@@ -86,7 +86,7 @@ def test_arguments_of_the_loss_stay_letters_and_the_rest_are_numbers():
 def test_draws_and_papers_have_no_expression():
     with pytest.raises(InvalidRequest, match="can only be sampled"):
         dynamics.load_system("single_location_gaussian").risk()
-    with pytest.raises(InvalidRequest, match="is not a model file"):
+    with pytest.raises(InvalidRequest, match="need a model file"):
         dynamics.load_system("positional_attention").recursion()
 
 
