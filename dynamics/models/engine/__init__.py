@@ -1,7 +1,4 @@
-"""Engine of model files: trace with JAX, find the closure, run the reduced and the full model.
-
-`load` takes a file, `system_of` a `theory.model.Model`.
-"""
+"""Engine of model files: trace a loss by JAX, find its closure, train scalars or every entry."""
 
 from dynamics.models.engine.system import load, system_of
 

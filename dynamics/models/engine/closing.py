@@ -1,9 +1,9 @@
 """Closure of a realized model: classes of entries and samples, linear space, conservation laws.
 
 The risk is traced into a table twice. The first table has one input for each trained entry and
-gives the classes. The second table has one input for each class and gives the linear space and
-the laws. Each search takes a few exact evaluations in a finite field (`theory.closure`). A model
-without a program is checked in floats.
+gives the classes. The second table has one input for each class and gives the linear space and the
+laws. Each search takes a few exact evaluations in a finite field (`theory.closure`). If the risk
+cannot be traced into a table, classes are found from gradients in floats.
 """
 
 from __future__ import annotations
@@ -34,19 +34,22 @@ from theory.law import FloatArray, ModelError, select_samples
 from theory.program import NoProgram, Values, field
 
 SEED = 20240
-"""Seed of the random numbers of closures."""
+"""Seed of the random numbers in the search for a closure."""
 MOST_TRACED = 1 << 28
-"""Most numbers in all samples of a law; a larger law is not traced into a table."""
+"""Most numbers computed for the losses of all samples, if a risk is traced into a table."""
 MOST_VALUES = 4_000_000
-"""Most distinct values in the table of the risk of every entry."""
+"""Most distinct values in the table of a risk."""
 SCALES = (0.0, 0.1, 0.3, 1.0, 1.0)
-"""Scales of random displacements from the start at which the gradient is evaluated in floats."""
+"""Standard deviations of random displacements from the start at which gradients are evaluated in
+floats."""
 SAME = 1e-9
-"""Tolerance on the change of a gradient under its symmetry, relative to the largest component."""
+"""Largest allowed change of a gradient under a stated symmetry, relative to its largest component.
+"""
 ROUNDING, NEAR = 1e-12, 1e-4
-"""Least and largest relative difference of two gradients that is named if it splits a class."""
+"""Smallest and largest relative difference between the gradients of two entries with equal starts
+for which a remark is made."""
 ERRORS = 8.0
-"""Sampling-error bound, in standard errors of the mean over draws."""
+"""Allowed sampling error of a gradient, in standard errors of the mean over draws."""
 DRAWS = 2000
 """Most draws from which the standard error of a mean gradient is computed."""
 
@@ -56,14 +59,14 @@ class ClosedModel(Realization):
 
     @cached_property
     def closure(self) -> Closure:
-        """Closure of gradient descent and of gradient flow; see `closure_under`."""
+        """Closure of training by gradient descent or by gradient flow."""
         return self.closure_under(PLAIN)
 
     def closure_under(self, regime: Regime) -> Closure:
-        """Compute the closure of training by a rule.
+        """Closure of training by the update rules of a regime.
 
-        `regime`: regime of the rule. Raises InvalidRequest if the gradient at the start is not
-        finite, or the risk lacks a symmetry stated by the model.
+        Raises InvalidRequest if the gradient at the start is not finite, or the risk lacks a
+        symmetry stated by the model.
         """
         if regime not in self._closures:
             # Idle BLAS threads spin and would take cores from a run.
@@ -77,10 +80,7 @@ class ClosedModel(Realization):
 
 
 class Closing:
-    """Search for the closure of a model.
-
-    `made`: the realized model; `regime`: regime of the update rule.
-    """
+    """Search for the closure of training a realized model by the update rules of a regime."""
 
     def __init__(self, made: Realization, regime: Regime = PLAIN) -> None:
         self.made, self.regime = made, regime
@@ -152,7 +152,7 @@ class Closing:
     # Classes
 
     def _found(self) -> tuple[EntryClasses, SampleClasses | None, FieldGradient | None]:
-        """Classes of entries, classes of samples, and their table (None without a program)."""
+        """Classes of entries, classes of samples, and the traced risk (or None)."""
         made, start = self.made, self.made.flat_start
         each = EntryClasses(np.arange(start.size), np.ones(start.size), np.zeros(start.size))
         risk = self._table(each, None)
@@ -177,7 +177,7 @@ class Closing:
         return classes, SampleClasses(by_appearance(merged[risk.table.classes])[0]), risk
 
     def _orbits(self, found: EntryClasses, risk: FieldGradient | None) -> EntryClasses:
-        """Classes of the symmetry stated by the model, after a check; `found` if none is stated."""
+        """Classes of equal entries by the symmetry that the model states; `found` without one."""
         made = self.made
         if not made.generators:
             return found
@@ -197,7 +197,7 @@ class Closing:
         return classes
 
     def _generators(self) -> list[Generator]:
-        """Generators of the stated symmetry; those without sign changes if the rule is not odd."""
+        """Generators of the stated symmetry, without sign changes if the update rule is not odd."""
         every = self.made.generators
         return [g for g in every if self.regime.signs or (g.signs > 0).all()]
 
@@ -241,13 +241,13 @@ class Closing:
         return ERRORS * float(slopes.std(axis=0).max() / np.sqrt(law.size))
 
     def _states(self, classes: EntryClasses) -> Iterable[FloatArray]:
-        """Yield the start, then random states that are equal within each class."""
+        """Yield the start, then random states whose entries are equal within each class."""
         at_start = classes.start[classes.first] if classes.count else np.zeros(0)
         for scale in SCALES:
             yield classes.lift(at_start + scale * self.generator.standard_normal(classes.count))
 
     def _residual(self, classes: EntryClasses) -> float:
-        """Largest component outside the classes, relative to the largest gradient component."""
+        """Largest gradient component outside the classes, relative to the largest component."""
         parts = [0.0]
         for state in self._states(classes):
             slope = self.gradient(state)
@@ -257,7 +257,7 @@ class Closing:
         return max(parts)
 
     def _name_near(self, classes: EntryClasses) -> None:
-        """Remark on two entries that start alike and whose gradients differ by little."""
+        """Add a remark on two entries that start equal and whose gradients differ slightly."""
         start = self.made.flat_start
         own = cells(start, self.arrays)
         signs = np.where(start != 0, np.sign(start), classes.signs)
@@ -283,7 +283,7 @@ class Closing:
     # Tables
 
     def _table(self, classes: EntryClasses, samples: SampleClasses | None) -> FieldGradient | None:
-        """Gradient of the risk on classes in the field; None without a program (see `why`)."""
+        """Finite-field gradient of the risk on classes, or None if untraceable (see `why`)."""
         made = self.made
         names = [f"z_{k}" for k in range(classes.count)]
         count = 1 if made.law is None else made.law.size if samples is None else samples.count

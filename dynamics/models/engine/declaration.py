@@ -1,10 +1,10 @@
-"""Declared reductions: an author's derived recursion, compared with the gradient of every entry.
+"""Declared reductions: a recursion of scalars that the author of a model file derived.
 
-`reduced`, `sizes` and `configurations` of a model file define a second model: its entries are the
-scalars, its samples the configurations, and a step divides the derivative by a scalar of n entries
-by n. If the law of the entries can be listed, the closure is computed from all entries, and the
-declared gradient is compared with it. Otherwise the declared model runs, and its closure names the
-sizes at which the comparison was made.
+`reduced`, `sizes` and `configurations` of the file define a second model: its entries are the
+scalars, its samples are the configurations, and a step divides the derivative by a scalar by the
+number of its entries. If the law of the entries can be listed, the declared gradient is compared
+with the gradient of every entry. Otherwise the declared model runs, and its closure names the sizes
+at which the comparison was made.
 """
 
 from __future__ import annotations
@@ -39,16 +39,17 @@ from theory.model import Model, check_name
 from theory.program import NoProgram
 
 MAX_LISTED = 200_000
-"""Most samples of a law for which a declaration is compared with every entry."""
+"""Most samples of a law for which the declared gradient is compared with that of every entry."""
 SCALES = (0.03, 0.1, 0.3, 1.0, 1.0)
-"""Scales of random displacements from the start at which gradients are compared."""
+"""Standard deviations of random displacements from the start at which gradients are compared,
+relative to 1 + the size of an entry."""
 SAME = 1e-10
-"""Largest allowed difference of two gradient components, relative to the terms of the component."""
+"""Largest allowed error of a declared gradient component, relative to the size of its terms."""
 UNUSED = (
     "risk", "sample", "fixed", "names", "sizes", "reduced", "configurations",
     "reduced_observables", "reduced_observe", "symmetry", "held_at",
 )  # fmt: skip
-"""Functions of a model file that the model of its scalars lacks."""
+"""Functions of a model file that the model of its scalars does not have."""
 SPOKEN = {
     "law": "configurations", "loss": "reduced",
     "observables": "reduced_observables", "observe": "reduced_observe",
@@ -59,7 +60,7 @@ SPOKEN = {
 class Declaration:
     """Declared reduction of a model.
 
-    `model`: the model with the declaration; `entries`: constants -> the model of every entry.
+    `entries` returns the model of every trained entry at given constants.
     """
 
     def __init__(self, model: Model, entries: Callable[[Mapping[str, Any]], ClosedModel]) -> None:
@@ -111,12 +112,12 @@ class Declaration:
         return called
 
     def _places(self, constants: Mapping[str, Any]) -> list[tuple[str, str, tuple[int, ...]]]:
-        """Name, array and position of each scalar, in the order of the entries."""
+        """Name of each scalar, and array and position of its entry, in the order of the entries."""
         made = self.model
         arrays, sizes = made.starting_arrays(constants), made.table("sizes", constants)
         table = made.table("names", constants)
         if unknown := sorted(set(sizes) - set(table)):
-            raise ModelError(f"sizes: {unknown[0]!r} is missing in names, which gives its entry")
+            raise ModelError(f"sizes: {unknown[0]!r} is missing in names, so its entry is unknown")
         places = []
         for name in sizes:
             check_name("sizes", name, constants)
@@ -132,12 +133,11 @@ class Declaration:
     def at(
         self, constants: Mapping[str, Any], regime: Regime = PLAIN
     ) -> tuple[Realization, Closure]:
-        """Build the model of the scalars at some constants, compare with every entry, return both.
+        """Build the model of the scalars, compare it with every entry, return it with its closure.
 
-        `constants`: a value for every constant; `regime`: regime of the update rule. If the law of
-        the entries can be listed, the scalars must be the classes under `regime` too. Raises
-        InvalidRequest if the declared gradient differs from that of every entry; the message names
-        the scalar and the state.
+        If the law of the entries can be listed, the scalars must also be the classes of equal
+        entries under the update rules of `regime`. Raises InvalidRequest if the declared gradient
+        differs from that of every entry; the message names the scalar and the state.
         """
         with refusals():
             made = self.scalars(constants)
@@ -151,7 +151,7 @@ class Declaration:
             return made, self._closure(made, constants)
 
     def closure(self, constants: Mapping[str, Any], regime: Regime = PLAIN) -> Closure:
-        """Closure of every entry if the law can be listed; otherwise the declared closure."""
+        """Closure computed from every entry if the law can be listed; else the declared closure."""
         with refusals():
             if not self.can_be_listed(constants):
                 return self.at(constants, regime)[1]
@@ -159,10 +159,7 @@ class Declaration:
             return replace(found, remarks=(*found.remarks, self._hold(constants)))
 
     def can_be_listed(self, constants: Mapping[str, Any]) -> bool:
-        """Whether the law has at most `MAX_LISTED` samples.
-
-        `constants`: a value for every constant.
-        """
+        """Whether the law of the entries has at most `MAX_LISTED` samples at given constants."""
 
         def listed() -> bool:
             model = self.model
@@ -176,7 +173,7 @@ class Declaration:
         return bool(self._kept("listed", constants, listed))
 
     def _kept(self, what: str, constants: Mapping[str, Any], find: Callable[[], Any]) -> Any:
-        """Return a result about the file at given constants, computed or from the disk cache."""
+        """Result of `find`, stored in the disk cache for this model file and these constants."""
         path = self.model.path
         if path is None or not path.exists():
             return find()
@@ -184,15 +181,12 @@ class Declaration:
         return kept((what, of_file, sorted(constants.items())), find)
 
     def scalars(self, constants: Mapping[str, Any]) -> Realization:
-        """Model of the scalars at some constants.
-
-        `constants`: a value for every constant.
-        """
+        """Realized model whose entries are the declared scalars."""
         given = self.model.groups
         places = self._places(constants) if given else ()
         groups = {name: given[array] for name, array, _ in places if array in given}
         key = tuple(groups.items())
-        if key not in self._models:  # reused, to trace it once
+        if key not in self._models:  # cached, so that JAX traces the model once
             self._models[key] = self._model(groups)
         with _spoken():
             return Realization(self._models[key], constants)
@@ -206,15 +200,12 @@ class Declaration:
         return tuple(int(table[name]) for name in made.arrays)
 
     def classes(self, made: Realization, constants: Mapping[str, Any]) -> EntryClasses:
-        """One class for each scalar, with its declared number of entries.
-
-        `made`: the model of the scalars; `constants`: a value for every constant.
-        """
+        """Classes of entries: one for each declared scalar, with its declared number of entries."""
         count, sizes = made.flat_start.size, self._sizes(made, constants)
         return EntryClasses(np.arange(count), np.ones(count), made.flat_start, declared=sizes)
 
     def _closure(self, made: Realization, constants: Mapping[str, Any]) -> Closure:
-        """Closure of a declaration; its scope names the sizes of comparisons with every entry."""
+        """Closure of a declared reduction; its scope names the sizes compared with every entry."""
         assert made.law is not None
         self._hold_at_defaults(made)
         held = ", ".join(f"{size} ({off:.0e})" for size, off in self._held.items())
@@ -228,7 +219,7 @@ class Declaration:
         )  # fmt: skip
 
     def _hold_at_defaults(self, made: Realization) -> None:
-        """Compare the declaration at a size that can be listed, with a request's real constants."""
+        """Compare with every entry at the default size, first at the requested real constants."""
         model = self.model
         usual = {**model.constants, **(model.held_at or {})}
         for constants in ({**usual, **made.reals}, usual):
@@ -241,7 +232,7 @@ class Declaration:
                     raise
 
     def _hold(self, constants: Mapping[str, Any]) -> str:
-        """Compare the declaration with every entry at some constants; return the remark."""
+        """Compare the declared gradient with that of every entry; return a remark on the error."""
         reals = {n for n, value in constants.items() if isinstance(value, float)}
         where = " ".join(f"{n}={v}" for n, v in constants.items() if n not in reals)
         where = where or self.model.name
@@ -253,7 +244,7 @@ class Declaration:
         )
 
     def _departure(self, constants: Mapping[str, Any], where: str) -> tuple[float, int]:
-        """Largest relative difference to the gradient of every entry, and the number of entries."""
+        """Largest relative error of the declared gradient, and the number of trained entries."""
         made = self._entries(constants)
         inner, classes = self.scalars(constants), made.closure.classes
         entries = self._check_classes(made, inner, constants)
@@ -280,7 +271,7 @@ class Declaration:
         return float(off.max(initial=0.0)), int(classes.labels.size)
 
     def _risk(self, inner: Realization, constants: Mapping[str, Any]) -> ReducedRisk:
-        """Risk of the scalars as a program."""
+        """Risk of the declared scalars as a program."""
         embedding = class_embedding(self.classes(inner, constants))
         try:
             return reduced_risk(inner.program, inner.data, embedding, tuple(inner.arrays))
@@ -319,7 +310,7 @@ class Declaration:
 
 
 def _reported(made: Realization, state: FloatArray) -> dict[str, float]:
-    """The risk and all observables of a model at a state."""
+    """Risk and observables of a model at a state, by name."""
     with jax.enable_x64(True):
         values = {"risk": made.program.risk(state, made.data)}
         values |= made.program.observables(state, made.data)
@@ -327,16 +318,13 @@ def _reported(made: Realization, state: FloatArray) -> dict[str, float]:
 
 
 def states_near(start: FloatArray) -> FloatArray:
-    """Draw random states about a start, shape (states, n), for comparisons of gradients.
-
-    `start`, shape (n,).
-    """
+    """Draw random states about a start, shape (states, n), for comparisons of gradients."""
     draws = np.random.default_rng(0).standard_normal((len(SCALES), start.size))
     return np.asarray(start + np.reshape(SCALES, (-1, 1)) * (1.0 + np.abs(start)) * draws)
 
 
 def _looked_at(made: ClosedModel) -> tuple[FloatArray, FloatArray]:
-    """States of every entry near the start, and the gradients there."""
+    """Random states of every entry near the start, equal within classes, with their gradients."""
     classes = made.closure.classes
     states = classes.lift(states_near(classes.start[classes.first]))
     slopes = [evaluated(made.program.compiled_descent, state, made.data)[1] for state in states]

@@ -1,8 +1,4 @@
-"""Definition of a model: parameters and limits, notation table, plot panels, realizations.
-
-The notation table lists the model's own names of scalars and constants. Plots have the panels of
-the model, or panels of scalars with names alike.
-"""
+"""Definition of a model: checked constants, notation table, plot panels, cached realizations."""
 
 from __future__ import annotations
 
@@ -48,11 +44,7 @@ def notation_of(
     observables: tuple[str, ...],
     arrays: Iterable[str] = (),
 ) -> Notation:
-    """Table of the constants, scalars, rates and observables of a model.
-
-    `scalars`: names of the scalars of the reduction; `observables`: names of observables; `arrays`:
-    names of the trained arrays.
-    """
+    """Notation table of a model: symbol and meaning of constants, scalars, rates, observables."""
     kinds = {name: f"constant of {_users(model, name)}" for name in model.constants}
     kinds |= dict.fromkeys(scalars, "scalar of the reduction")
     kinds |= dict.fromkeys(observables, "observable of the model")
@@ -82,17 +74,17 @@ def _users(model: Model, constant: str) -> str:
 
 HELD_OUT_RISK = f"{HELD_OUT}risk"
 MOST_PANELS = 5
-"""Most panels of scalars if the model has no `panels`."""
+"""Most plot panels of scalars if the model file has no `panels`."""
 
 
 def plot_description(
     model: Model, scalars: Sequence[str], observables: Sequence[str], events: Sequence[str]
 ) -> PlotDescription:
-    """Plot description of a model: its panels, and a mark for each event.
+    """Panels of a model's plot, and the label of each event.
 
-    `model`: its ``panels`` are tuples of names, one tuple a panel; a name after ``log``, as in
-    ``"log risk"``, makes the panel's axis logarithmic; `scalars`, `observables`: names that a panel
-    can show; `events`: names of the events. Raises ModelError if a panel has an unknown name.
+    `model.panels` has a tuple of names for each panel; a name after ``log``, as in ``"log risk"``,
+    makes the axis logarithmic. Without `panels`, scalars with similar names share a panel. Raises
+    ModelError if a panel names neither a scalar nor an observable nor ``risk``.
     """
     allowed = [*scalars, *observables, "risk"]
     if model.panels:
@@ -113,7 +105,7 @@ def plot_description(
 
 
 def _omission(drawn: set[str], scalars: Sequence[str], observables: Sequence[str]) -> str:
-    """Text with the numbers of scalars and observables shown; empty if all are shown."""
+    """Text saying how many scalars and observables the panels show; empty if they show all."""
     kinds = {"scalars": scalars, "observables": observables}
     parts = [
         f"{len(drawn.intersection(names))} of {len(names)} {kind}"
@@ -124,12 +116,12 @@ def _omission(drawn: set[str], scalars: Sequence[str], observables: Sequence[str
 
 
 def _mark(event: str) -> str:
-    """Label of an event in a plot: T_v as a formula, a word unchanged."""
+    """Label of an event in a plot: a formula for a name like ``T_v``, else the name itself."""
     return f"${latex_of(event)}$" if "_" in event else event
 
 
 def _together(names: Sequence[str]) -> list[list[str]]:
-    """Names grouped by panel; more than `LOOKS` names are grouped by their initial letters."""
+    """Names grouped by plot panel; more than `LOOKS` names are grouped by their initial letters."""
     groups: dict[str, list[str]] = {}
     for name in names:
         letters = re.match(r"[A-Za-z]*", name)
@@ -158,7 +150,7 @@ def _panel(entry: object, allowed: Sequence[str]) -> Panel:
 
 Constants = tuple[tuple[str, Any], ...]
 CACHED = 6
-"""Most realizations that a definition keeps in memory."""
+"""Most realizations (a model at one set of constants) that a definition keeps in memory."""
 DRAWS = 4000
 """Default number of draws from a law that can only be sampled."""
 
@@ -171,7 +163,7 @@ class Digests(UserDict[str, str]):
 
     @cached_property
     def data(self) -> dict[str, str]:  # type: ignore[override]
-        """Part of the model -> hash."""
+        """Name of each part of the model -> short hash of the part."""
         return self._compute()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -179,10 +171,10 @@ class Digests(UserDict[str, str]):
 
 
 class Definition:
-    """A model with its parameters, realized at any constants.
+    """A model with its class of parameters, and its cached realizations at any constants.
 
-    `model`: the model; `again`: function of the path of a model file, the name of a part of its
-    system and the arguments; it returns the part.
+    `again` is the function by which unpickling loads a model file and rebuilds a part of its
+    system.
     """
 
     def __init__(self, model: Model, again: Callable[..., Any]) -> None:
@@ -210,22 +202,22 @@ class Definition:
     def pickled(
         self, name: str, arguments: tuple[Any, ...], options: Mapping[str, Any]
     ) -> tuple[Any, ...]:
-        """Arguments of pickle for a part of the system, found again by its model file."""
+        """Value of ``__reduce__`` for a part of the system, rebuilt from the model file."""
         if self.model.path is None:
             raise PicklingError(f"{self.name} has no model file, so another process cannot load it")
         return self._again, (str(self.model.path), name, arguments, options)
 
     @property
     def origin(self) -> Origin:
-        """Path of the model, and its fingerprint."""
+        """Path of the model file, and the hashes of the model's parts."""
         path = "" if self.model.path is None else str(self.model.path)
         return Origin(path, self.digests)
 
     def realization(self, parameters: Any, samples: Any = None, seed: Any = 0) -> ClosedModel:
-        """The model at some parameters; equal parameters give the same object.
+        """Realized model at some parameters; equal arguments give the same object.
 
-        `samples`, `seed`: number and seed of the draws of a law that can only be sampled. Raises
-        InvalidRequest if the model is wrong at these parameters.
+        `samples` and `seed` set the draws of a law that can only be sampled. Raises InvalidRequest
+        if a function of the model fails at these parameters.
         """
         check_parameters(parameters, self.Parameters, self.name)
         count = 0
@@ -238,10 +230,10 @@ class Definition:
     def reduction(
         self, parameters: Any, samples: Any = None, seed: Any = 0, regime: Regime = PLAIN
     ) -> tuple[Realization, Closure]:
-        """The model whose reduction runs at some parameters, and the closure of its training.
+        """Realized model that the reduced problem trains, and the closure of its training.
 
-        `regime`: regime of the update rule, default gradient descent. Raises InvalidRequest
-        like `realization`, or if a declared reduction differs from that of every entry.
+        For a declared reduction, the entries of this model are the declared scalars. Raises
+        InvalidRequest if the declared gradient differs from that of every entry.
         """
         if self.declaration is None:
             made = self.realization(parameters, samples, seed)
@@ -260,7 +252,7 @@ class Definition:
         return self.declaration.closure(dataclasses.asdict(selected), regime)
 
     def own_rule(self, constants: Mapping[str, Any]) -> UpdateRule | None:
-        """Update rule ``step`` of the model at some constants; None without a ``step``."""
+        """Update rule made from the function ``step`` of the model, or None without a ``step``."""
         if self.model.step is None:
             return None
         with refusals(), self.model.blamed("step"):
@@ -276,9 +268,7 @@ class Definition:
     ) -> Presentation:
         """Notation, plot panels and events of a problem.
 
-        `scalars`: names of the trained scalars; `observables`: names of other reported numbers;
-        `frozen`: names of entries that never move, shown only by a panel of the model; `arrays`:
-        trained arrays.
+        `frozen` names entries that never move; only panels given in the model file show them.
         """
         with refusals():
             notation = notation_of(self.model, scalars, (*observables, *frozen), arrays)
@@ -290,10 +280,7 @@ class Definition:
 
 
 def parameters_of(model: Model, pickled: Callable[..., tuple[Any, ...]]) -> type[Any]:
-    """Frozen dataclass of a model's constants, each checked against the limits of the model file.
-
-    `pickled`: gives ``__reduce__`` its value, from a class's name and its constructor's arguments.
-    """
+    """Frozen dataclass of a model's constants, checked against the limits of the model file."""
     kinds = {bool: bool, int: whole(NEGATIVE, at_most=2**63 - 1), float: number(), str: str}
     fields: list[Any] = []
     for name, default in model.constants.items():

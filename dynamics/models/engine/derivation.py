@@ -1,7 +1,6 @@
 """Derivation of a model as a page: equal entries, data law, risk, one training step.
 
-The printed risk and steps are read from the traced program that is trained
-(`dynamics.models.engine.expressions`).
+The printed risk and steps are read from the traced program that is trained.
 """
 
 from __future__ import annotations
@@ -37,16 +36,18 @@ from theory.rule_page import SPELLED, rule_section
 from theory.update_rules import GD, UpdateRule
 
 MOST_WRITTEN = 5000
-"""Most operations of a risk that is written out."""
+"""Most operations of a risk whose formula is printed on the page."""
 SHOWN_CLASSES = 6
 STEP, GRADIENT = "Gradient descent", "Gradient of an entry of each scalar"
-"""Headings of the sections of a step and of a gradient."""
+"""Headings of page sections: of a training step, and of the gradient."""
 Integrals = Sequence[tuple[sympy.Expr, float]]
 """First integrals of the flow, with their values at the start."""
 ByRule = Callable[[bool], Section] | None
-"""Section of an update rule, given whether gradients are written; None for gradient descent."""
+"""Function that returns the page section of an update rule, given whether gradients are printed, or
+None for gradient descent."""
 MOST_EQUATIONS, MOST_STEPS, MOST_CONSERVED = 9, 4, 3
-"""On the page of `defining`: most equations of a risk, most steps, most conserved sums."""
+"""Most equations of a risk, most training steps and most conserved sums on the page of `defining`.
+"""
 
 
 def page(
@@ -59,9 +60,9 @@ def page(
 ) -> Page:
     """Derivation of a model at some parameters.
 
-    `eta`: learning rates; `eliminate`: whether conserved linear combinations are substituted into
-    risk and steps; `rule`: update rule; `by_array`: whether training has stages. Raises
-    InvalidRequest if `eliminate` is set and no linear combination is conserved.
+    With `eliminate`, conserved linear combinations are substituted into risk and steps, and
+    InvalidRequest is raised if training conserves none. `by_array` says whether training has
+    stages.
     """
     made, closure = definition.reduction(parameters, regime=Regime.of(rule, by_array))
     names = [made.entry_name(k) for k in range(closure.classes.labels.size)]
@@ -92,10 +93,7 @@ def defining(
     rule: UpdateRule = GD,
     by_array: bool = False,
 ) -> Page:
-    """Defining equations of a model at some parameters: law, risk, one step.
-
-    `eta`: learning rates; `rule`, `by_array`: see `page`.
-    """
+    """Page of a model at some parameters with its defining equations: law, risk, one step."""
     made, closure = definition.reduction(parameters, regime=Regime.of(rule, by_array))
     if not closure.scalars:
         return _page(made, closure, [_law_of(made, closure)])
@@ -116,7 +114,7 @@ def _risk_and_step(
     found: Expressions | str,
     by_rule: ByRule,
 ) -> Iterator[Section]:
-    """Yield the risk if short, and one step; the field too if training follows no gradient."""
+    """Yield the risk if short, one training step, and its direction if that is no gradient."""
     step = by_rule(False) if by_rule else _descent(made, closure, eta, MOST_STEPS)
     if isinstance(found, str):
         yield from (Section("Risk", (found,)), step)
@@ -137,7 +135,7 @@ def _risk_and_step(
 
 
 def _law_of(made: Realization, closure: Closure, integrals: Integrals = ()) -> Section:
-    """Expectation over the data, scalars of the closure, and conserved quantities."""
+    """Section on the data law, the scalars of the closure, and conserved quantities."""
     if not made.program.has_law:
         words = "the population risk is given in closed form: nothing is sampled"
     elif closure.grade == DECLARED:
@@ -183,7 +181,7 @@ def _samples(made: Realization, closure: Closure) -> Iterator[Section]:
 
 
 def _descent(made: Realization, closure: Closure, eta: tuple[float, ...], most: int) -> Section:
-    """One step of gradient descent on each scalar; on a generic one above `most` scalars."""
+    """Section with a descent step of each scalar or, above `most` scalars, of a generic scalar."""
     sentences = []
     if made.only_sampled:
         sentences.append("`R` is the mean loss over the drawn samples")
@@ -212,7 +210,7 @@ def _descent(made: Realization, closure: Closure, eta: tuple[float, ...], most: 
 def _expressions(
     made: Realization, closure: Closure, eta: tuple[float, ...], eliminate: bool = False
 ) -> Expressions | str:
-    """Risk and steps as expressions, or the reason for which they cannot be written."""
+    """Risk and steps as expressions, or a text with the reason why they cannot be written."""
     try:
         return Expressions(made, closure, eta, eliminate)
     except InvalidRequest as error:
@@ -228,7 +226,7 @@ def _recursion(
     found: Expressions | str,
     by_rule: ByRule,
 ) -> Iterator[Section]:
-    """Yield the risk as a mean over the law, and one step."""
+    """Yield sections with the risk as a mean over the law and with one training step."""
     if isinstance(found, Expressions) and found.operations <= MOST_WRITTEN:
         if found.eliminated:
             words = "conserved combinations, substituted below"
@@ -242,9 +240,10 @@ def _recursion(
 
 
 def _written(found: Expressions, most: int, by_rule: ByRule) -> Iterator[Section]:
-    """Yield the risk, and the steps of the first `most` scalars; common subexpressions have names.
+    """Yield sections with the risk and the steps of the first `most` scalars.
 
-    With an update rule: the gradients of the scalars, then the step of the rule.
+    Common subexpressions get names. With an update rule, the gradients of the scalars are printed,
+    then the step of the rule.
     """
     parts, risk, later, slopes = found.written(most)
     sentences, steps = [], []
@@ -277,7 +276,7 @@ def _written(found: Expressions, most: int, by_rule: ByRule) -> Iterator[Section
 def _rates(
     made: Realization, eta: tuple[float, ...], rates: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
-    """Letters of learning rates with their meanings."""
+    """Letters of learning rates, with their meanings."""
     groups = list(dict.fromkeys(made.group_of_arrays().values()))
     meanings = {"eta": "learning rate"}
     for group, rate in zip(groups, eta if len(eta) > 1 else (), strict=False):
@@ -296,7 +295,7 @@ def _step(made: Realization, name: str, count: int, eta: str) -> tuple[HandWritt
 
 
 def sample_text(sample: Any) -> str:
-    """Text of a sample in one line, with rounded numbers."""
+    """One-line text of a sample, with rounded numbers."""
     if isinstance(sample, Mapping):
         text = ", ".join(f"{name} {sample_text(part)}" for name, part in sample.items())
     elif isinstance(sample, tuple):
@@ -313,10 +312,10 @@ def size_table(
     others: Mapping[str, Any],
     regime: Regime = PLAIN,
 ) -> Section:
-    """Table of the numbers of entries of scalars at several sizes, as polynomials of the constants.
+    """Table of the numbers of entries of scalars at several sizes, as polynomials in the constants.
 
-    `grids`: constant -> values; `others`: the other constants; `regime`: regime of the update rule.
-    Raises InvalidRequest if the model can be realized at fewer than two sizes.
+    `grids` has the values of each varied constant, `others` the fixed constants. Raises
+    InvalidRequest if the model can be realized at fewer than two sizes.
     """
     names = list(grids)
     where = {
@@ -332,7 +331,7 @@ def size_table(
         except ValueError as error:
             left_out.append(f"{point} is left out: {str(error).splitlines()[0][:120]}")
     if len(closures) < 2:
-        raise InvalidRequest(f"sizes: fewer than two can be realized; {'; '.join(left_out)}")
+        raise InvalidRequest(f"sizes: fewer than two are possible; {'; '.join(left_out)}")
     lines = []
     sizes: dict[str, dict[tuple[int, ...], int]] = {}
     for values, closure in closures.items():

@@ -1,4 +1,4 @@
-"""Risk and recursion of a model as SymPy expressions and as standalone files."""
+"""Risk and recursion of a model as SymPy expressions and as standalone Python files."""
 
 from __future__ import annotations
 
@@ -27,10 +27,7 @@ STOP = CODE["stop"]
 
 
 def exact_weights(weights: FloatArray) -> list[Fraction]:
-    """Probabilities as fractions: simple ones if they equal the weights to rounding and sum to 1.
-
-    `weights`, shape (n,).
-    """
+    """Probabilities as fractions, with small denominators if these equal the weights."""
     near = [Fraction(w).limit_denominator(field.MAX_DENOMINATOR) for w in weights.tolist()]
     pairs = zip(near, weights.tolist(), strict=True)
     if sum(near) == 1 and all(abs(simple - Fraction(w)) <= SAME_FLOAT * w for simple, w in pairs):
@@ -44,16 +41,14 @@ def symbol(name: str) -> sympy.Symbol:
 
 
 class Expressions:
-    """Loss of a model as expressions in its scalars and real constants.
+    """Risk and steps of a model as expressions in its scalars and real constants.
 
-    Results of the functions `law`, `fixed` and `start` enter as numbers.
-
-    `made`: the realized model; `closure`: its closure; `eta`: one learning rate, or one for each
-    parameter group; `eliminate`: whether conserved linear combinations are substituted. `table`:
-    the traced risk; `given_numbers`: real constants, then the weight of each class of samples;
-    `eliminated`: eliminated symbol -> expression; `names`: scalars that remain; `rates`: letter of
-    the learning rate of each. Raises InvalidRequest if the law can only be sampled, no scalar
-    moves, or an operation cannot be traced.
+    Results of the functions `law`, `fixed` and `start` enter as numbers. With `eliminate`,
+    conserved linear combinations are substituted: `eliminated` maps a scalar to its expression, and
+    `names` has the remaining scalars. `rates` has the letter of each scalar's learning rate;
+    `given_numbers` has the real constants, then the weight of each class of samples. Raises
+    InvalidRequest if the law can only be sampled, no scalar moves, or an operation cannot be
+    traced.
     """
 
     def __init__(
@@ -92,44 +87,43 @@ class Expressions:
 
     @property
     def follows_a_field(self) -> bool:
-        """Whether a stop_gradient in the risk makes training follow no gradient."""
+        """Whether the risk has a stop_gradient, so that training does not follow its gradient."""
         values = self.table.values
         return bool((values.code[order(values, [self.table.risk], ())] == STOP).any())
 
     @property
     def real_constants(self) -> dict[sympy.Symbol, float]:
-        """Symbols of real constants -> their numbers."""
+        """SymPy symbol of each real constant -> its number."""
         names = self.table.reals
         return {symbol(n): x for n, x in zip(names, self.given_numbers.tolist(), strict=False)}
 
     @cached_property
     def operations(self) -> int:
-        """Number of terms of sums and other operations of the risk."""
+        """Number of operations of the risk, counting each term of a sum."""
         return symbolic.operations(self.table.values, [self.table.risk], self.given)
 
     def slopes(self, count: int | None = None) -> list[int]:
-        """Ids of the values that a step subtracts from the first scalars, divided by eta."""
+        """Table ids of the gradient per entry by the first `count` scalars, by default by all."""
         return [int(v) for v in self.table.gradient[self._left[:count]]]
 
     def whole(self, roots: Sequence[int]) -> list[sympy.Expr]:
-        """Expressions of values, simplified if short."""
+        """SymPy expressions of table values, simplified if short."""
         found = symbolic.expressions(self.table.values, roots, self.given, decimal)
         return [symbolic.simplified(expression) for expression in found]
 
     def risk(self) -> sympy.Expr:
-        """Population risk."""
+        """Population risk as a SymPy expression."""
         return self.whole([self.table.risk])[0]
 
     def recursion(self) -> dict[str, sympy.Expr]:
-        """Scalar -> its value after a step."""
+        """Scalar -> expression of its value after a step."""
         steps = zip(self.names, self.rates, self.whole(self.slopes()), strict=True)
         return {name: symbol(name) - symbol(rate) * slope for name, rate, slope in steps}
 
     def written(self, most: int) -> tuple[Parts, sympy.Expr, Parts, list[sympy.Expr]]:
-        """Risk and first slopes with their common subexpressions named once.
+        """Risk, and slopes of the first `most` scalars, with common subexpressions named once.
 
-        `most`: number of scalars whose slopes are written. Returns named parts of the risk, the
-        risk, further named parts, slopes.
+        Returns the named parts of the risk, the risk, further named parts, and the slopes.
         """
         values, roots = self.table.values, [self.table.risk, *self.slopes(most)]
         taken = (*self.closure.names, *self.made.constants)
@@ -149,7 +143,7 @@ class Expressions:
         return first[::-1], risk, later, slopes
 
     def as_python(self) -> str:
-        """Text of a Python file of risk and step that imports numpy alone."""
+        """Text of a Python file that computes risk and step, and imports only numpy."""
         model, table = self.made.model, self.table
         start = self.closure.classes.start[self.closure.classes.first]
         constants = ", ".join(f"{k}={v!r}" for k, v in self.made.constants.items())
@@ -163,7 +157,7 @@ class Expressions:
         )  # fmt: skip
 
     def document(self) -> dict[str, Any]:
-        """Program of risk and gradient as plain values, with the numbers of its inputs."""
+        """Program of risk and gradient, with the numbers of its inputs, as JSON-ready values."""
         table = self.table
         program = table.program({"risk": np.array([table.risk]), "gradient": table.gradient})
         start = self.closure.classes.start[self.closure.classes.first]
@@ -190,7 +184,7 @@ class Expressions:
 
 
 def arrays_of(made: Realization, closure: Closure) -> list[str]:
-    """Array of the first entry of each scalar."""
+    """Name of the trained array with the first entry of each scalar."""
     return [made.entry_position(int(entry))[0] for entry in closure.classes.first]
 
 
@@ -203,7 +197,7 @@ def rate_names(made: Realization, closure: Closure, eta: tuple[float, ...]) -> l
 
 
 def _eliminated(closure: Closure) -> dict[sympy.Symbol, sympy.Expr]:
-    """Scalars that conserved linear combinations express by earlier scalars."""
+    """Scalar -> expression in earlier scalars, by the conserved linear combinations."""
     start = closure.classes.start[closure.classes.first]
     symbols = [symbol(name) for name in closure.names]
     rows = []
@@ -222,10 +216,7 @@ def _eliminated(closure: Closure) -> dict[sympy.Symbol, sympy.Expr]:
 
 
 def expressions_of(definition: Definition, parameters: Any = None) -> Expressions:
-    """Expressions of a model at some parameters, with the model's learning rates.
-
-    `parameters`: defaults if None.
-    """
+    """Expressions of a model at some parameters (by default its own), with its learning rates."""
     given = definition.Parameters() if parameters is None else parameters
     made, closure = definition.reduction(given)
     return Expressions(made, closure, made.rates())

@@ -15,22 +15,23 @@ from theory.program.field import Triples
 from theory.program.identities import Identities
 
 GIVEN, ANY_LAW, ANY = "given", "any law", "any"
-"""Numbers given; weights random; weights and the loss's real constants random."""
+"""Numbers in a gradient: all as given; the weights of the law random; the weights and the real
+constants of the loss random."""
 DATA = ("start", "fixed", "law", "sample")
-"""Functions of a model whose results, with the real constants in them, are numbers of the table."""
+"""Functions of a model whose results enter a table as numbers, so their constants are never random.
+"""
 SAME_WEIGHT = 1e-13
-"""Relative difference up to which two weights of a law share one unknown."""
+"""Largest relative difference of two weights of a law that are replaced by one random number."""
 NUMBERS = 1 << 23
-"""Approximate number of field elements in one evaluation of a table at several points."""
+"""Approximate limit on the field elements in one evaluation of a table at several points."""
 
 
 class FieldGradient:
-    """Gradient and other values of the table of a risk, in the field.
+    """Gradient of a risk, evaluated in a finite field from the table of the risk.
 
-    `table`: the traced risk; `made`: the realized model; `data`: data of the table; `labels`, shape
-    (samples,): class of each sample of the law; `generator`: draws the unknowns; `decay`: whether a
-    random multiple of each entry is added to its gradient. `loose`: real constants of the loss
-    alone, which can be random.
+    `labels`, shape (samples,), has the class of each sample of the law. With `decay`, a random
+    multiple of each entry is added to its gradient. `loose` names the real constants that only the
+    loss uses, so they can be random.
     """
 
     def __init__(
@@ -66,18 +67,18 @@ class FieldGradient:
         self._gradient = Identities(values, table.gradient)
 
     def numbers(self, numbers: FloatArray) -> Triples:
-        """Numbers in the field, rounded like those of the table, shape (n, 3)."""
+        """Field elements, shape (n, 3), of numbers, rounded like the numbers of the table."""
         ids = self.table.values.constants(numbers)
         return self.table.values.triples[ids]
 
     def _summed(self, weights: Triples) -> Triples:
-        """Weights of the classes of samples of the table."""
+        """Sum of the weights of each class of samples, as field elements."""
         sums = np.zeros((self.table.weights.size, 3), dtype=np.uint64)
         np.add.at(sums, self._labels, weights)
         return sums % field.PRIMES
 
     def of(self, how: str) -> Gradient:
-        """Gradient by the scalars, as a function of points; `how`: GIVEN, ANY_LAW or ANY."""
+        """Gradient as a function of points in the field; `how` is GIVEN, ANY_LAW or ANY."""
         most = max(1, NUMBERS // max(1, len(self.table.values)))
 
         def at(points: Triples) -> Triples:
@@ -90,7 +91,7 @@ class FieldGradient:
         return at
 
     def values(self, ids: Ids, point: Triples) -> Triples:
-        """Values `ids` at one point of shape (n, 3), at the given constants, shape (m, 3)."""
+        """Field elements, shape (m, 3), of table values `ids` at one point of shape (n, 3)."""
         return self._at(Identities(self.table.values, ids), point[:, None], GIVEN)[:, 0]
 
     def _at(self, identities: Identities, points: Triples, how: str) -> Triples:

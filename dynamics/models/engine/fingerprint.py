@@ -1,10 +1,9 @@
 """Fingerprint of a model: a short hash of each of its parts.
 
-A part is hashed by its value at the default constants (the start, every sample and its probability,
-the traced program) and by the syntax tree of its function, with all definitions that it uses in the
-same file. Data imported by the file and branches reached by other constants are so included;
-comments, docstrings and formatting are not. Source files imported from outside installed packages
-and the version of JAX are hashed too.
+The hash of a part covers its value at the default constants (start, samples with probabilities,
+traced program), the syntax tree of its function, and all definitions that the function uses in the
+same file. Comments, docstrings and formatting are ignored. Imported source files outside installed
+packages and the version of JAX have hashes too.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ from theory.model import LEADING
 
 
 def digests(made: Realization) -> dict[str, str]:
-    """Part of a model -> short hash.
+    """Name of each part of a model -> short hash of the part.
 
-    `made`: the model at its default constants, or at `held_at` for a declared reduction.
+    `made` is the model at its default constants, or at `held_at` for a declared reduction.
     """
     model, program = made.model, made.program
     parts: dict[str, list[Any]] = {
@@ -60,9 +59,9 @@ def digests(made: Realization) -> dict[str, str]:
 
 
 def syntax(path: Path | None) -> dict[str, str]:
-    """Function of a model file -> its syntax tree as text, with all definitions that it uses.
+    """Function name -> syntax tree of the function and of all definitions it uses, as text.
 
-    Empty for a model without a file, or with a deleted file.
+    The result is empty if the model has no file, or its file was deleted.
     """
     if path is None or not path.exists():
         return {}
@@ -85,7 +84,7 @@ def _names(statement: ast.stmt) -> set[str]:
 
 
 def _closure(role: str, named: dict[str, list[ast.stmt]]) -> str:
-    """Syntax of a function and of all definitions of the file that it uses."""
+    """Syntax trees, as text, of a function and of all definitions of the file that it uses."""
     pending, observables = [role], {role}
     texts = []
     for name in pending:

@@ -1,7 +1,4 @@
-"""First integrals of the flow of a model, beyond linear and quadratic laws.
-
-`theory.closure.first_integrals` derives them from the rates and expressions of two scalars.
-"""
+"""First integrals f(x) + g(y) of the gradient flow of a model, for pairs of its scalars x, y."""
 
 from __future__ import annotations
 
@@ -22,14 +19,15 @@ from theory.rendering import MOST_SCALARS
 
 SEED = 70
 CHECKS, KEPT = 8, 1e-8
-"""Number of random states of a check; largest change of a law there, relative to its terms."""
+"""Number of random states at which a law is checked; largest rate of the law there, relative to the
+larger of its two terms."""
 
 
 def first_integrals(found: Expressions) -> tuple[tuple[sympy.Expr, float], ...]:
-    """Laws f(x) + g(y) conserved by the flow, with their values at the start.
+    """Laws f(x) + g(y) conserved by the gradient flow, with their values at the start.
 
-    Laws implied by earlier ones are left out. Empty above `MOST_SCALARS` scalars, if conserved
-    combinations are substituted, and for several learning rates.
+    A law implied by earlier laws is left out. The tuple is empty above `MOST_SCALARS` scalars, if
+    conserved combinations are substituted, or if learning rates differ between scalars.
     """
     closure = found.closure
     if closure.scalars > MOST_SCALARS or found.eliminated or len(set(found.rates)) > 1:

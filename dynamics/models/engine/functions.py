@@ -1,11 +1,11 @@
 r"""Compiled functions of one program: embedding, gradient, order parameters, steps of descent.
 
-An *embedding* maps reduced coordinates to every trained entry. Classes: :math:`\theta_i = \sigma_i
-z_{k(i)}`, and frozen entries keep their start; one step changes :math:`z_k` by
-:math:`-\eta\,(1/n_k)\,\partial R/\partial z_k`. A linear space: :math:`\theta = \theta(0) + U z`
-with orthonormal columns; one step changes :math:`z` by :math:`-\eta\,\partial R/\partial z`.
-*Functions* take a ``payload``, the pair of data and embedding, as an argument. Problems at other
-real constants, or with other classes of the same sizes, reuse the compiled code.
+An *embedding* maps reduced coordinates to every trained entry. For classes of equal entries,
+:math:`\theta_i = \sigma_i z_{k(i)}`, and one step changes :math:`z_k` by
+:math:`-\eta\,(1/n_k)\,\partial R/\partial z_k`. For a linear space, :math:`\theta = \theta(0) + U
+z` with orthonormal columns of U, and one step changes :math:`z` by :math:`-\eta\,\partial
+R/\partial z`. Data and embedding are an argument, the ``payload``, of the compiled functions, so
+problems at other real constants, or with other classes of the same sizes, reuse the code.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from theory.law import FloatArray
 
 
 class Embedding(NamedTuple):
-    """Arrays of an embedding; ``matrix`` is empty if ``labels`` select the coordinates.
+    """Arrays that map reduced coordinates to every trained entry.
 
-    `offset`, shape (n,): entries that do not depend on the coordinates, or the start of a linear
-    space; `matrix`, shape (n, count) or (0, 0); `labels`, shape (n,): coordinate of each entry;
-    `signs`, shape (n,): 0 for an entry without a coordinate; `share`, shape (count,): factor from
-    the derivative by a coordinate to its rate.
+    A linear space has a `matrix`, shape (n, count). Classes have an empty `matrix`, the coordinate
+    of each entry in `labels`, and its sign in `signs`, 0 for an entry without a coordinate.
+    `offset`, shape (n,), is the start of a linear space, or has the frozen entries. The derivative
+    of the risk by a coordinate times its `share` is the rate of the coordinate.
     """
 
     offset: Any
@@ -39,31 +39,31 @@ class Embedding(NamedTuple):
     share: Any
 
     def lift(self, state: Any) -> Any:
-        """Every entry, shape (n,), at reduced coordinates; traced."""
+        """Every trained entry, shape (n,), at reduced coordinates; traced by JAX."""
         if self.matrix.shape[0]:
             return self.offset + self.matrix @ state
         return self.offset + self.signs * state[self.labels]
 
     def tangent(self, rate: Any) -> Any:
-        """Change of every entry, shape (n,), from a change of the coordinates; traced."""
+        """Change of every entry, shape (n,), from a change of the coordinates; traced by JAX."""
         if self.matrix.shape[0]:
             return self.matrix @ rate
         return self.signs * rate[self.labels]
 
     def along(self, vector: Any) -> Any:
-        """Coordinates of a vector of every entry: signed means of classes; traced."""
+        """Coordinates of a vector of every entry: class means or projections; traced by JAX."""
         if self.matrix.shape[0]:
             return self.share * (self.matrix.T @ vector)
         count = self.share.shape[0]
         return self.share * jax.ops.segment_sum(self.signs * vector, self.labels, count)
 
     def project(self, flat: Any) -> Any:
-        """Coordinates of a state of every entry; traced."""
+        """Reduced coordinates of a state of every entry; traced by JAX."""
         return self.along(flat - self.offset)
 
 
 def class_embedding(classes: EntryClasses) -> Embedding:
-    """Embedding of one value for each class."""
+    """Embedding with one coordinate for each class of equal entries."""
     moving = classes.labels >= 0
     offset = np.where(moving, 0.0, classes.start)
     labels = np.where(moving, classes.labels, 0)
@@ -72,7 +72,7 @@ def class_embedding(classes: EntryClasses) -> Embedding:
 
 
 def linear_embedding(classes: EntryClasses, space: LinearSpace) -> Embedding:
-    """Embedding of a linear space by orthonormal directions of the entries."""
+    """Embedding with one coordinate for each orthonormal direction of a linear space."""
     matrix = classes.tangent(space.directions(classes).T).T
     nothing = np.zeros(0)
     return Embedding(
@@ -81,23 +81,22 @@ def linear_embedding(classes: EntryClasses, space: LinearSpace) -> Embedding:
 
 
 Columns = tuple[tuple[str, Any], ...]
-"""Order parameters: ("state", k), ("rate", k) of coordinate k; ("entry", (k, name)) and
-("entry_rate", (k, name)) of entry k; ("observable", name), ("observable_rate", name);
-("risk", ""); ("ratio", (a, b)): absolute value of column a over that of b, NaN if b is 0.
-"""
+"""Kind and key of each order parameter. Kinds are "state" and "rate" (key: number of a coordinate),
+"entry" and "entry_rate" (key: number and name of a trained entry), "observable" and
+"observable_rate" (key: name), "risk" (key: ""), and "ratio" (key: two columns), the absolute value
+of the first over that of the second, NaN if the second is 0."""
 WATCHED: Columns = (("rate", 0),)
-"""Rate watched for oscillations; every problem tracks it."""
+"""Rate of coordinate 0: an order parameter of every problem, watched for oscillations."""
 
 
 class Functions:
-    """Gradient, risk, observables and the loop of gradient descent of one kind of problem.
+    """Compiled gradient, order parameters, observables and descent loop of one kind of problem.
 
-    `program`: traced functions of the model; `reduced`: whether a state is coordinates of the
-    embedding or every entry; `columns`: order parameters of the event rules; `size`: length of a
-    state; `batched`: whether each step has its own samples; `rows_of_all`: whether order parameters
-    use all samples in a batched problem. `compiled_slope`, `compiled_row`, `compiled_jacobian`,
-    `compiled_product`: slope, order parameters, derivative of the slope, its product with a
-    direction; `compiled_observables`: observables of many states; `loop`: gradient descent.
+    A state of length `size` has the coordinates of the embedding if `reduced`, else every entry. If
+    `batched`, each step has its own samples; if also `rows_of_all`, order parameters use all
+    samples. `compiled_slope` is the gradient per entry, `compiled_row` the order parameters,
+    `compiled_jacobian` the derivative of the slope, `compiled_product` its product with a
+    direction.
     """
 
     def __init__(
@@ -127,20 +126,20 @@ class Functions:
         self.loop = Loop(slope, self.row, size, of_a_step, rows_of_all)
 
     def flat(self, state: Any, payload: Any) -> Any:
-        """Every entry; of a full problem in the dtype of its samples; traced."""
+        """Every entry at a state, for a full problem in the dtype of its samples; traced by JAX."""
         return payload[1].lift(state) if self.reduced else state.astype(payload[0].weights.dtype)
 
     def slope(self, state: Any, payload: Any) -> Any:
-        """Direction subtracted by a step, divided by eta; traced."""
+        """Gradient per entry: the change of a descent step divided by -eta; traced by JAX."""
         return _slope(self.program, self.reduced, state, payload)
 
     def row(self, state: Any, slope: Any, payload: Any) -> Any:
-        """Order parameters at a state, shape (columns,); traced."""
+        """Order parameters at a state, shape (columns,); traced by JAX."""
         data, embedding = payload
         flat = self.flat(state, payload)
 
         def observe(flat: Any) -> dict[str, Any]:
-            """Observables as floats, to give integer counts a rate."""
+            """Observables as floats, so that integer counts have time derivatives."""
             values = self.program.observables(flat, data)
             return {n: jax.numpy.asarray(v, dtype=state.dtype) for n, v in values.items()}
 
@@ -175,7 +174,7 @@ class Functions:
         return jax.numpy.stack(row)
 
     def observables(self, state: Any, payload: Any) -> dict[str, Any]:
-        """Risk, model observables, and the coordinates of a full state; traced."""
+        """Risk and observables at a state, and the coordinates of a full state; traced by JAX."""
         data, embedding = payload
         flat = self.flat(state, payload)
         values = {
@@ -189,7 +188,7 @@ class Functions:
         return values
 
     def observed(self, states: FloatArray, payload: Any) -> dict[str, Any]:
-        """Observables of states, shape (records, n), as numpy arrays."""
+        """Risk, observables and coordinates at states, shape (records, n), as numpy arrays."""
         # At least two states: XLA rounds a loop over a single state differently.
         rows = states if len(states) != 1 else np.repeat(states, 2, axis=0)
         found = evaluated(self.compiled_observables, rows, payload)
@@ -197,12 +196,11 @@ class Functions:
 
 
 def _parts(column: tuple[str, Any]) -> tuple[tuple[str, Any], ...]:
-    """The two columns of a ratio, or a plain column as a 1-tuple."""
+    """Order parameters in a column: both parts of a ratio, or the column itself."""
     return column[1] if column[0] == "ratio" else (column,)
 
 
 def _slope(program: Program, reduced: bool, state: Any, payload: Any) -> Any:
-    """Direction subtracted by a step, divided by eta; traced."""
     data, embedding = payload
     if not reduced:
         kind = data.weights.dtype
@@ -211,7 +209,7 @@ def _slope(program: Program, reduced: bool, state: Any, payload: Any) -> Any:
 
 
 def _samples_of_a_step(payload: Any, index: Any) -> Any:
-    """Payload with the samples of one step, equally weighted; an index of -1 is skipped."""
+    """Payload with the samples of one step, equally weighted; an index of -1 is padding."""
     data, embedding = payload
     there = index >= 0
     weights = jax.numpy.where(there, 1.0 / there.sum(), 0.0).astype(data.weights.dtype)
@@ -221,10 +219,7 @@ def _samples_of_a_step(payload: Any, index: Any) -> Any:
 
 @lru_cache(maxsize=256)
 def slope_of(program: Program, reduced: bool) -> Any:
-    """Compiled function (state, payload) -> direction subtracted by a step, divided by eta.
-
-    `program`, `reduced`: see `Functions`.
-    """
+    """Compiled function (state, payload) -> gradient per entry: the change of a step over -eta."""
     return compiled_program(partial(_slope, program, reduced))
 
 
@@ -237,8 +232,5 @@ def functions_of(
     batched: bool = False,
     rows_of_all: bool = False,
 ) -> Functions:
-    """The `Functions` of a program; equal arguments give the same object.
-
-    `program`, `reduced`, `columns`, `size`, `batched`, `rows_of_all`: see `Functions`.
-    """
+    """Compiled `Functions` of a program; equal arguments give the same object."""
     return Functions(program, reduced, columns, size, batched, rows_of_all)

@@ -1,8 +1,7 @@
-"""Limits of the constants of a model, parsed from text.
+"""Limits on the constants of a model, parsed from text.
 
-A limit compares formulas in the constants (`dynamics.results.expression`): ``"K >= 2"``, ``"0 < p1
-< 1"``, ``"s + t*(D - 1) > 0"``; or it lists the words allowed for a constant: ``"target in
-staircase, leap"``.
+A limit compares formulas in the constants, as in ``"K >= 2"`` or ``"s + t*(D - 1) > 0"``, or lists
+the words allowed for a constant, as in ``"target in staircase, leap"``.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ WORDS = re.compile(r"\s*(\w+) in (.+)")
 class Limit:
     """A condition on the constants of a model.
 
-    `text`: the limit as written in the model; `names`: constants in the limit; `holds`: function of
-    the constants -> bool; `defaults`: constant with an integer default -> the default.
+    `names` are the constants in its `text`; `defaults` has the constants with integer defaults,
+    from which messages find the nearest allowed value.
     """
 
     text: str
@@ -37,10 +36,7 @@ class Limit:
     defaults: Mapping[str, int] = field(default_factory=dict)
 
     def check(self, model: str, constants: Mapping[str, Any]) -> None:
-        """Raise InvalidRequest if the limit does not hold; the message names its constants.
-
-        `model`: name of the model; `constants`: constant -> value.
-        """
+        """Raise InvalidRequest if constants (name -> value) of a model violate the limit."""
         if not self.holds(constants):
             there = " ".join(f"{name}={shown(constants[name])}" for name in self.names)
             raise InvalidRequest(
@@ -48,7 +44,7 @@ class Limit:
             )
 
     def _near(self, constants: Mapping[str, Any]) -> str:
-        """Text with the integer nearest to the requested one that satisfies the limit, or ""."""
+        """Text with the allowed integer nearest to the requested one; "" if not found."""
         for name, inside in self.defaults.items():
             outside = constants[name]
             if type(outside) is not int or not self.holds({**constants, name: inside}):
@@ -64,9 +60,9 @@ class Limit:
 def parse_limits(texts: Iterable[Any], constants: Iterable[str]) -> tuple[Limit, ...]:
     """Parse the limits of a model.
 
-    `constants`: names of the model's constants, or a mapping to their defaults, from which messages
-    take an allowed value. Raises ModelError if a limit is not a comparison of formulas in
-    constants. Raises InvalidRequest if a formula cannot be parsed.
+    If `constants` is a mapping to default values, messages suggest an allowed value. Raises
+    ModelError if a limit is not a comparison of formulas in the constants, and InvalidRequest if a
+    formula cannot be parsed.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Steps of an update rule, traced by JAX: the counterpart of `dynamics.loops.kernels.advance`.
 
-The loop computes the order parameters of every step, stores the recorded states, and checks that
-the next state is finite. One compiled function takes up to `STEPS` steps.
+The loop computes the order parameters of every step, stores the recorded states, and stops at the
+last finite state. One compiled function takes up to `STEPS` steps.
 """
 
 from __future__ import annotations
@@ -18,18 +18,17 @@ from theory.law import FloatArray
 from theory.update_rules import UpdateRule
 
 STEPS = 1024
-"""Most steps of one compiled call."""
+"""Most training steps in one compiled call."""
 RECORDED_NUMBERS = 1 << 18
-"""Most numbers in the records of one call."""
+"""Most numbers in the states recorded by one compiled call."""
 
 
 class Loop:
-    """Compiled steps of update rules.
+    """Compiled steps of update rules, up to the last finite state.
 
-    `gradient`: (state, data) -> gradient; `row`: (state, gradient, data) -> order parameters, shape
-    (width,); `batched`: (data, index) -> data of the samples of one step, or None; all three are
-    traced. `size`: length of a state; `rows_of_all`: whether order parameters use all samples
-    instead of those of the step. The loop stops at the last finite state.
+    `gradient` is a function of state and data; `row` returns the order parameters at a state,
+    gradient and data; `batched` selects the samples of one step. With `rows_of_all`, order
+    parameters use all samples instead of those of the step.
     """
 
     def __init__(
@@ -46,7 +45,7 @@ class Loop:
         self._compiled: dict[Any, Any] = {}
 
     def _of_rule(self, rule: UpdateRule) -> Any:
-        """Compiled steps of a rule; its constants are arguments."""
+        """Compiled steps of an update rule; the rule's constants are arguments."""
         if rule.key not in self._compiled:
 
             def steps(*arguments: Any) -> Any:
@@ -62,9 +61,9 @@ class Loop:
         self, rule: UpdateRule, state: Any, given: Any, count: Any, slots: Any, batches: Any,
         data: Any,
     ) -> Any:  # fmt: skip
-        """Take at most `STEPS` steps, up to the last finite state; traced.
+        """Take at most `STEPS` steps, up to the last finite state; traced by JAX.
 
-        Returns the state, the number of steps, tracked rows, records.
+        Returns the state, the number of steps, the order parameters and the recorded states.
         """
         zero, size = jax.numpy.zeros((), jax.numpy.int64), given["eta"].shape[0]
 
@@ -99,10 +98,10 @@ class Loop:
         data: Any,
         batches: NDArray[np.int64] | None = None,
     ) -> int:
-        """Take the steps of a span in place; see `dynamics.loops.kernels.advance`.
+        """Take the steps of a span in place, and return the number of the step reached.
 
-        `state`, shape (n and the memory of the rule,); `batches`, shape (last - first, B): samples
-        of each step.
+        `state` has the entries, then the memory of the update rule; `batches`, shape (steps, B),
+        has the samples of each step.
         """
         steps = self._of_rule(updates.rule)
         first, _ = span
@@ -144,10 +143,10 @@ class Loop:
 
 
 def taken(rule: UpdateRule, now: Any, slope: Any, k: Any, given: Any) -> tuple[Any, Any]:
-    """State after a step, and minus its change per unit of time; traced.
+    """State after a step, and minus its change per unit of time; traced by JAX.
 
-    `now`, shape (n and the memory of the rule,); `slope`, shape (n,); `k`: step of this call;
-    `given`: fields of `dynamics.loops.kernels.update.Update`, ``first`` and ``numbers``.
+    `now` has the entries, then the memory of the update rule; `k` counts the steps of this call;
+    `given` has the fields of `dynamics.loops.kernels.update.Update`, ``first`` and ``numbers``.
     """
     size, rate = slope.shape[0], given["eta"] * given["factors"][k]
     if rule.plain:

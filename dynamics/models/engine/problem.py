@@ -35,31 +35,30 @@ from theory.program import NoProgram
 from theory.update_rules import UpdateRule
 
 MOST_NAMED = 256
-"""Most scalars with a part of the state each; more are grouped by array."""
+"""Most scalars that are separate parts of a state; more scalars are grouped by array."""
 LINEAR_FROM = 8
-"""``auto`` takes a linear space above this number of scalars, if it halves their number."""
+"""Number of scalars above which coordinates ``auto`` are those of the linear space, if its
+dimension is at most half this number."""
 COORDINATES = ("auto", "classes", "linear")
 INSIDE = 1e-9
-"""Largest distance of a start inside the closed space from it, relative to its largest entry."""
+"""Largest distance from the closed space, relative to the largest entry (or 1), at which a start
+counts as inside."""
 SAME = 1e-9
-"""Largest allowed difference of the gradients by program and by JAX, relative to their terms."""
+"""Largest allowed difference between the gradients by program and by JAX, relative to their terms.
+"""
 MAX_VALUES = 2_000_000
-"""Most distinct values of a program that is run instead of JAX."""
+"""Most distinct values of a program that replaces JAX in training."""
 
 Realized = tuple[Realization, Closure]
 
 
 class Reduction:
-    """A model at some parameters, on coordinates of its closed space.
+    """Coordinates, events, order parameters and panels that all problems of a model share.
 
-    All problems of the model share its names, events, order parameters and panels.
-
-    `definition`: definition of the model; `made`: the realized model; `closure`: its closure;
-    `coordinates`: one of `COORDINATES`; `events`: rules instead of those of the model. `embedding`:
-    from coordinates to every entry; `scalars`: names of the coordinates; `entries`: further
-    reported entries, name -> number: frozen entries, and in a linear space the first of each class;
-    `columns`, `order_names`, `presentation`, `settings`: as in a problem. Raises InvalidRequest if
-    nothing moves.
+    `coordinates` is one of `COORDINATES`; `events` replaces the event rules of the model.
+    `embedding` maps coordinates to every entry, and `scalars` names the coordinates. `entries` has
+    the names and numbers of further reported entries: frozen entries and, in a linear space, the
+    first entry of each class. Raises InvalidRequest if nothing moves.
     """
 
     def __init__(
@@ -97,7 +96,7 @@ class Reduction:
         self._name = name
 
     def _names_beside(self, linear: bool) -> tuple[dict[str, int], dict[str, int]]:
-        """Numbers of named frozen entries; in a linear space also those of each class's first."""
+        """Numbers of named frozen entries and, in a linear space, of each class's first entry."""
         classes, named = self.closure.classes, self.made.named_entries()
         frozen = {name: entry for name, entry in named.items() if classes.labels[entry] < 0}
         few = self.closure.scalars <= MOST_NAMED
@@ -113,7 +112,7 @@ class Reduction:
             return event_rules(table, names, made.equal_names(self.closure.classes))
 
     def _columns_of_rules(self) -> Columns:
-        """Order parameters in the event rules, after the watched rate."""
+        """Order parameters that occur in event rules, after the rate watched for oscillations."""
         used = {
             symbol.name
             for rule in self.events
@@ -132,7 +131,7 @@ class Reduction:
         return (*WATCHED, *(column for column in columns if column not in WATCHED))
 
     def _column_name(self, column: tuple[str, Any]) -> str:
-        """Name of an order parameter; see `functions.Columns`."""
+        """Name of an order parameter in event rules; a rate has the prefix ``d_``."""
         kind, key = column
         name = str(key)
         if kind in ("state", "rate"):
@@ -145,12 +144,12 @@ class Reduction:
 
     @cached_property
     def reduced_layout(self) -> Layout:
-        """Layout of a state of coordinates."""
+        """Layout of a state of reduced coordinates."""
         count = len(self.scalars)
         if self.coordinates == "linear":
             return Layout(self.scalars, ((),) * count, (DEFAULT_GROUP,) * count)
         groups, arrays = self.made.group_of_arrays(), self.arrays_of_scalars()
-        # Groups of all arrays: an array without scalars can be the first of its group.
+        # Learning rates are ordered by the groups of all arrays, even those without scalars.
         every = tuple(dict.fromkeys(groups.values()))
         if count <= MOST_NAMED:
             return Layout(self.scalars, ((),) * count, tuple(groups[a] for a in arrays), every)
@@ -165,7 +164,7 @@ class Reduction:
         return Layout(tuple(shapes), tuple(shapes.values()), tuple(groups[n] for n in shapes))
 
     def arrays_of_scalars(self) -> list[str]:
-        """Array of the first entry of each class."""
+        """Name of the trained array with the first entry of each class."""
         first = self.closure.classes.first
         return [self.made.entry_position(int(entry))[0] for entry in first]
 
@@ -183,7 +182,7 @@ class Reduction:
 
     @cached_property
     def compiled(self) -> CompiledRisk | None:
-        """Programs of the reduced risk; None if it has none, or more than `MAX_VALUES` values."""
+        """Programs of the reduced risk, or None if untraceable or above `MAX_VALUES` values."""
         made = self.made
         if len(self.scalars) > MOST_WHOLE or made.only_sampled:
             return None
@@ -223,11 +222,9 @@ def _coordinates(closure: Closure, name: str) -> str:
 class ModelProblem(TracedProblem):
     """Base of the problems of a model.
 
-    `parameters`: Parameters; `realized`: the realized model and its closure; `reduced`: whether a
-    state is coordinates of the closed space or every entry; `coordinates`: one of `COORDINATES`;
-    `seed`: seed of the draws if the law can only be sampled; `data`: data of the gradient, default
-    that of the law; `minibatches`: samples of each step, default all. Raises InvalidRequest if
-    nothing moves.
+    A state has coordinates of the closed space if `reduced`, else every entry. `data` replaces the
+    data of the law in the gradient; `minibatches` selects the samples of each step. Raises
+    InvalidRequest if nothing moves.
     """
 
     definition: ClassVar[Definition]
@@ -273,16 +270,15 @@ class ModelProblem(TracedProblem):
 
     @classmethod
     def realized(cls, parameters: Any, draws: tuple[Any, Any], regime: Regime = PLAIN) -> Realized:
-        """The model at some parameters, and its closure.
+        """Realized model at some parameters, and its closure under the regime of an update rule.
 
-        `draws`: number and seed of the draws of a law that can only be sampled; `regime`: regime of
-        the update rule.
+        `draws` has the number and the seed of the draws of a law that can only be sampled.
         """
         made = cls.definition.realization(parameters, *draws)
         return made, made.closure_under(regime)
 
     def under(self, regime: Regime) -> Self:
-        """Same problem on the closure under another update rule."""
+        """The same problem, on the closure of training by another update rule."""
         if regime == self.regime:
             return self
         made = inspect.signature(type(self).__init__)
@@ -298,7 +294,7 @@ class ModelProblem(TracedProblem):
         return self.definition.own_rule(self.realization.constants)
 
     def entries_of(self, name: str) -> NDArray[np.bool_]:
-        """Mask of the entries of a state in an array, a group or a part, shape (n,)."""
+        """Mask, shape (n,), of the numbers of a state in a named array, parameter group or part."""
         linear = self.reduced and self.coordinates == "linear"
         if linear or name not in self.realization.shapes:
             return super().entries_of(name)
@@ -315,10 +311,10 @@ class ModelProblem(TracedProblem):
         return np.ones(self.layout.size)
 
     def moving(self, start: FloatArray) -> NDArray[np.bool_]:
-        """Mask of the numbers of a state that can move, shape (n,).
+        """Mask of the numbers of a state that training can change, shape (n,).
 
-        The gradient of the other numbers is proved to be 0 in the closed space; outside all can
-        move.
+        A number is False if its gradient is proved to be 0 in the closed space and the start is
+        inside.
         """
         classes = self.closure.classes
         if self.reduced or self.closure.grade != PROVED:
@@ -353,7 +349,7 @@ class ModelProblem(TracedProblem):
         return {name: np.array(column, dtype=np.float64) for name, column in columns.items()}
 
     def entries_along(self, states: FloatArray, full: bool) -> dict[str, FloatArray]:
-        """Named entries other than the scalars, shape (records,); `full`: whether states are."""
+        """Named entries other than scalars, shape (records,); `full`: states have every entry."""
         classes, embedding = self.closure.classes, self.embedding
         found = {}
         for name, entry in self.reduction.entries.items():

@@ -25,16 +25,16 @@ from theory.law import Law, ModelError
 from theory.model import HELD_OUT, LEADING, Model, check_name
 
 BLOCK_NUMBERS = 1 << 22
-"""Most numbers needed at a time by the samples of one block."""
+"""Most numbers in memory for the losses of one block of samples."""
 LEAST_BLOCK = 64
 
 
 class Data(NamedTuple):
     """Arguments of a traced function after the state.
 
-    `weights`, shape (N,): empty if the risk is in closed form; `samples`, arrays of shape (N, ...);
-    `fixed`: untrained arrays; `held_out`: weights and samples of the held-out law; `reals`: real
-    constants.
+    `weights`, shape (N,), is empty if the risk is in closed form; the arrays of `samples` have N
+    rows; `fixed` has the untrained arrays, `held_out` the weights and samples of the held-out law,
+    `reals` the real constants.
     """
 
     weights: Any
@@ -51,12 +51,12 @@ class Data(NamedTuple):
 
 
 class Program:
-    """Traced functions of a model.
+    """Traced functions of a model at static constants.
 
-    `model`: the model; `statics`: constants that are not real numbers; `shapes`: trained array ->
-    shape, in the order of the flat state. `compiled_descent`: (flat, data) -> risk and gradient;
-    `compiled_slopes`: (flat, samples, data) -> gradient of the loss of each sample. Both compile on
-    the first call.
+    `statics` has the constants that are not real numbers; `shapes` has the shape of each trained
+    array, in the order of the flat state. `compiled_descent` returns risk and gradient,
+    `compiled_slopes` the gradient of the loss of each sample; JAX compiles both at their first
+    call.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Program:
         self.compiled_descent = compiled_program(descent)
 
     def theta(self, flat: Any, fixed: Any) -> dict[str, Any]:
-        """Every array by its name, trained and fixed."""
+        """All arrays by name: trained arrays from the flat state, and untrained arrays."""
         result, first = dict(fixed), 0
         for name, shape in self.shapes.items():
             count = prod(shape)
@@ -82,7 +82,7 @@ class Program:
         return result
 
     def call(self, role: str, theta: Any, sample: Any, data: Data) -> Any:
-        """Call a function of the model, with a sample if it takes one; traced."""
+        """Call a function of the model, with a sample if it takes one; traced by JAX."""
         constants = {**self.statics, **data.reals}
         arguments = {name: constants[name] for name in self.model.arguments[role]}
         leading = (theta, sample) if "sample" in LEADING[role] else (theta,)
@@ -90,7 +90,7 @@ class Program:
             return getattr(self.model, role)(*leading, namespace(), **arguments)
 
     def sample_loss(self, flat: Any, sample: Any, data: Data) -> Any:
-        """Loss of one sample, or the risk if it is in closed form; traced."""
+        """Loss of one sample, or the risk if it is in closed form; traced by JAX."""
         return self.call(self.expectation, self.theta(flat, data.fixed), sample, data)
 
     @property
@@ -104,7 +104,7 @@ class Program:
         return "loss" if self.has_law else "risk"
 
     def block(self, data: Data) -> int:
-        """Number of samples in a block."""
+        """Number of samples in a block of the sum over the law."""
         count = int(data.weights.shape[0])
         most = max(LEAST_BLOCK, BLOCK_NUMBERS // max(1, self.numbers_of_a_sample(data)))
         return ceil(count / ceil(count / most))
@@ -129,7 +129,7 @@ class Program:
         return self._counted[key]
 
     def blocks(self, data: Data) -> tuple[Any, Any, int]:
-        """Weights and samples as blocks (blocks, M, ...), padded with weight 0; block count."""
+        """Weights and samples as padded blocks, shape (blocks, M, ...), and number of blocks."""
         count, size = int(data.weights.shape[0]), self.block(data)
         number = ceil(count / size)
 
@@ -145,13 +145,13 @@ class Program:
         return weights.reshape(number, size), jax.tree.map(cut, data.samples), number
 
     def weighted_loss(self, flat: Any, block: tuple[Any, Any], data: Data) -> Any:
-        """Sum of weights times losses over a pair (weights, samples); traced."""
+        """Sum of weights times losses over a pair (weights, samples); traced by JAX."""
         weights, samples = block
         losses = jax.vmap(lambda sample: self.sample_loss(flat, sample, data))(samples)
         return (weights * losses).sum()
 
     def _summed(self, of: Callable[[Any], Any], data: Data) -> Any:
-        """Sum over blocks of a function of (weights, samples); traced."""
+        """Sum over blocks of a function of (weights, samples); traced by JAX."""
         weights, samples, number = self.blocks(data)
         if number == 1:
             return of((data.weights, data.samples))
@@ -159,13 +159,13 @@ class Program:
         return jax.tree.map(lambda values: values.sum(), parts)
 
     def risk(self, flat: Any, data: Data) -> Any:
-        """Risk at a flat state; traced."""
+        """Risk at a flat state; traced by JAX."""
         if not self.has_law:
             return self.sample_loss(flat, None, data)
         return self._summed(lambda block: self.weighted_loss(flat, block, data), data)
 
     def value_and_gradient(self, embed: Any, state: Any, data: Data) -> tuple[Any, Any]:
-        """Risk of the entries ``embed(state)``, and its gradient by the state; traced."""
+        """Risk of the entries ``embed(state)``, and its gradient by the state; traced by JAX."""
         if not self.has_law or self.block(data) == data.weights.shape[0]:
             return jax.value_and_grad(lambda z: self.risk(embed(z), data))(state)
 
@@ -179,7 +179,7 @@ class Program:
         return jax.lax.scan(add, zero, self.blocks(data)[:2])[0]
 
     def observables(self, flat: Any, data: Data) -> dict[str, Any]:
-        """All observables at a state, by name, those on the held-out law too; traced."""
+        """All observables at a state, by name, those on the held-out law too; traced by JAX."""
         result: dict[str, Any] = {}
         if self.model.observables is not None:
             result |= self.call("observables", self.theta(flat, data.fixed), None, data)
@@ -191,7 +191,7 @@ class Program:
         return result
 
     def averages(self, flat: Any, data: Data) -> dict[str, Any]:
-        """Means of ``observe`` over the law; traced."""
+        """Means of ``observe`` over the law; traced by JAX."""
         if self.model.observe is None:
             return {}
         theta = self.theta(flat, data.fixed)
@@ -207,12 +207,13 @@ class Program:
         return dict(jax.tree.map(lambda values: values / found["weights"], found["sums"]))
 
     def check(self, data: Data) -> tuple[str, ...]:
-        """Trace every function once; raise an error with the line that cannot be traced.
+        """Trace every function of the model once, and return the sorted names of its observables.
 
-        Data of equal shapes are traced once. Returns the names of observables, sorted as by JAX.
+        Raises InvalidRequest with the line that cannot be traced. Data of equal shapes are traced
+        once.
         """
         path = self.model.path
-        # Weak types as in the arrays: the first call of `compiled_descent` reuses the trace.
+        # With the weak types of the arrays, the first call of `compiled_descent` reuses the trace.
         abstract = jax.tree.map(
             lambda part: jax.ShapeDtypeStruct(part.shape, part.dtype, weak_type=part.weak_type),
             data,
@@ -247,7 +248,7 @@ class Program:
 
     @property
     def held_out_names(self) -> tuple[str, ...]:
-        """Names of the records on a held-out law: its risk, then its means of ``observe``."""
+        """Names of the observables on a held-out law: its risk, then its means of ``observe``."""
         return tuple(HELD_OUT + name for name in ("risk", *self.observed_names[1]))
 
     def _traced_twice(self, role: str, flat: Any, data: Any) -> Any:
@@ -266,10 +267,7 @@ class Program:
         return shapes
 
     def first_values(self, role: str, flat: Any, data: Data) -> Any:
-        """Result of a function of the model, at the first sample if it takes one; traced.
-
-        `role`: ``loss``, ``risk``, ``observables`` or ``observe``; `flat`, shape (n,).
-        """
+        """Result of a function of the model, at the first sample if it takes one; traced by JAX."""
         sample = jax.tree.map(lambda part: part[0], data.samples)
         values = self.call(role, self.theta(flat, data.fixed), sample, data)
         for leaf in jax.tree.leaves(values):
@@ -317,10 +315,7 @@ def program_of(
     statics: tuple[tuple[str, Any], ...],
     shapes: tuple[tuple[str, tuple[int, ...]], ...],
 ) -> Program:
-    """The program of a model at static constants; equal arguments give the same object.
-
-    `statics`: constants that are not real numbers, by name; `shapes`: trained array -> shape.
-    """
+    """Traced functions of a model at static constants; equal arguments give the same object."""
     return Program(model, dict(statics), dict(shapes))
 
 
@@ -330,10 +325,7 @@ def data_of(
     reals: Mapping[str, float],
     held_out: Law | None = None,
 ) -> Data:
-    """Arguments of traced functions from laws, as numpy arrays.
-
-    `fixed`: untrained arrays; `reals`: real constants.
-    """
+    """Arguments of traced functions, from laws and constants, as numpy arrays."""
     weights = np.zeros(0) if law is None else law.weights
     samples = () if law is None else law.samples
     held = None if held_out is None else (held_out.weights, held_out.samples)
@@ -353,10 +345,7 @@ def on_device(tree: Any) -> Any:
 
 
 def evaluated(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Result of a compiled function in double precision, as a tree of numpy arrays.
-
-    `*arguments`: arguments of `function`.
-    """
+    """Result of a compiled function in double precision, as a tree of numpy arrays."""
     # A compiled function is called often; its calls skip the look-up of the cache directory.
     compiled = getattr(function, "_cache_size", int)() > 0
     with jax.enable_x64(True, kept=not compiled):

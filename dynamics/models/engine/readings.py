@@ -1,10 +1,9 @@
-"""Dependence of a model's arrays on its real constants, found by running it on symbols.
+"""Dependence of a model's arrays on its real constants, found by calling its functions on symbols.
 
-The functions of a model that are plain Python, ``law``, ``sample``, ``start`` and ``fixed``, are
-called once with SymPy symbols for all real constants. Each returned array becomes a `Reading`:
-tables times a few functions of the constants, which are printed. A function that compares a
-constant, or passes it to a function of floats, fails on symbols; `Readings.unread` names it.
-`holds` compares readings with the model at other values of the constants.
+The functions ``law``, ``sample``, ``held_out``, ``start`` and ``fixed`` are called once with SymPy
+symbols for all real constants. Each returned array becomes a `Reading`, a sum of functions of the
+constants times tables. A function that compares a constant, or passes it to a function of floats,
+fails on symbols; `Readings.unread` names it.
 """
 
 from __future__ import annotations
@@ -27,19 +26,19 @@ from theory.law import ModelError
 MOST_SAMPLES = 40_000
 """Most samples of a law that is called with symbols."""
 TOLERANCE = 1e-13
-"""Largest allowed difference from the model's array, relative to its largest entry."""
+"""Largest allowed error of a reading, relative to the largest entry of the model's array."""
 UNREADABLE = (ModelError, TypeError, ValueError, AttributeError, ArithmeticError, IndexError)
 ROLES = ("law", "sample", "held_out", "start", "fixed")
-"""Functions of a model that are plain Python."""
+"""Functions of a model that can be called with symbols for constants."""
 
 
 @dataclass(frozen=True)
 class Readings:
     """Arrays of a reduced problem as functions of the real constants.
 
-    `inputs`: leaves of the data in the order of `jax.tree.leaves`, and the offset of the embedding;
-    `start`: the scalars at step 0; `unread`: functions of the model that fail on symbols; their
-    arrays are numbers.
+    `inputs` has one reading for each array of the data and one for the offset of the embedding;
+    `start` has the scalars at step 0; `unread` names functions of the model that fail on symbols,
+    so that their arrays are numbers.
     """
 
     inputs: tuple[Reading, ...]
@@ -50,10 +49,10 @@ class Readings:
 def readings(
     problem: ModelProblem, draws: tuple[int, int] = (0, 0), roles: Sequence[str] = ROLES
 ) -> Readings:
-    """Arrays of a reduced problem as functions of the real constants.
+    """Find the arrays of a reduced problem as functions of the real constants.
 
-    `draws`: number and seed of the draws of a law that can only be sampled; `roles`: functions of
-    the model called with symbols; arrays of other functions are numbers.
+    `draws` has the number and the seed of the draws of a law that can only be sampled. Functions of
+    the model outside `roles` are not called with symbols.
     """
     import jax
 
@@ -108,20 +107,20 @@ def _shapes(part: Any) -> list[tuple[int, ...]]:
 
 
 def _start(problem: ModelProblem, draws: tuple[int, int]) -> dict[str, Any]:
-    """All trained entries at step 0, in symbols."""
+    """All trained entries at step 0, as expressions in the real constants."""
     made = problem.realization
     arrays = made.model.call("start", constants=_symbolic(made))
     return {"start": np.concatenate([np.asarray(arrays[name]).reshape(-1) for name in made.shapes])}
 
 
 def _fixed(problem: ModelProblem, draws: tuple[int, int]) -> dict[str, Any]:
-    """Untrained arrays, in symbols."""
+    """Untrained arrays, as expressions in the real constants."""
     arrays = problem.realization.model.call("fixed", constants=_symbolic(problem.realization))
     return {"fixed": {name: np.asarray(array) for name, array in arrays.items()}}
 
 
 def _law(problem: ModelProblem, draws: tuple[int, int]) -> dict[str, Any]:
-    """Weights and samples of the classes, in symbols."""
+    """Weights and samples of the sample classes, as expressions in the real constants."""
     made, groups = problem.realization, problem.closure.sample_groups
     law = made.law
     assert law is not None
@@ -139,7 +138,7 @@ def _law(problem: ModelProblem, draws: tuple[int, int]) -> dict[str, Any]:
 
 
 def _pairs(made: Realization, role: str, count: int) -> list[tuple[sympy.Expr, Any]]:
-    """The (probability, sample) pairs of a law in symbols; ValueError if not `count` of them."""
+    """Pairs (probability, sample) of a law in symbols, or ValueError if not `count` of them."""
     if count > MOST_SAMPLES:
         raise ValueError("too many samples for symbols")
     positive = (
@@ -153,7 +152,7 @@ def _pairs(made: Realization, role: str, count: int) -> list[tuple[sympy.Expr, A
 
 
 def _held_out(problem: ModelProblem, draws: tuple[int, int]) -> dict[str, Any]:
-    """Weights and samples of the held-out law, in symbols."""
+    """Weights and samples of the held-out law, as expressions in the real constants."""
     made = problem.realization
     assert made.held_out is not None
     weights, samples = zip(*_pairs(made, "held_out", made.held_out.size), strict=True)
@@ -161,7 +160,7 @@ def _held_out(problem: ModelProblem, draws: tuple[int, int]) -> dict[str, Any]:
 
 
 def _samples(problem: ModelProblem, draws: tuple[int, int]) -> dict[str, Any]:
-    """Samples in symbols, of equal weights."""
+    """Drawn samples as expressions in the real constants, with equal weights."""
     count, seed = draws
     generator, model = np.random.default_rng(seed), problem.realization.model
     constants = _symbolic(problem.realization)
@@ -176,7 +175,7 @@ READERS = {
 
 
 def _stacked(samples: Iterable[Any]) -> Any:
-    """Samples of one structure, stacked leaf by leaf."""
+    """Tree of arrays that stacks samples of equal structure."""
     import jax
 
     return jax.tree.map(
@@ -185,10 +184,7 @@ def _stacked(samples: Iterable[Any]) -> Any:
 
 
 def holds(read: Readings, problems: Sequence[ModelProblem]) -> bool:
-    """Whether readings equal the arrays of compiled problems with the same classes.
-
-    `problems`: problems at any real constants.
-    """
+    """Whether readings equal the arrays of problems at other real constants, within `TOLERANCE`."""
     import jax
 
     for problem in problems:

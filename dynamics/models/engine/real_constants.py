@@ -1,4 +1,4 @@
-r"""An array as a function of the real constants: a sum of a few functions times tables.
+r"""An array as a sum of functions of a model's real constants times tables of numbers.
 
 .. math:: \sum_j f_j(\mathrm{constants})\, T_j
 """
@@ -18,11 +18,11 @@ from theory.program.algebra import Algebra
 from theory.program.numbering import Ids
 
 MOST_FUNCTIONS = 200
-"""Most functions of the constants in one array."""
+"""Most functions of the constants in the sum that represents one array."""
 
 
 class Constant(sympy.Symbol):  # type: ignore[misc]
-    """Symbol of a real constant; its product with a boolean is itself or 0, like a float's."""
+    """SymPy symbol of a real constant; its product with a boolean is the symbol or 0."""
 
     def __mul__(self, other: Any) -> Any:
         return super().__mul__(plain(other))
@@ -37,25 +37,22 @@ def plain(other: Any) -> Any:
 
 
 def symbol(name: str) -> Constant:
-    """Symbol of a real constant."""
+    """SymPy symbol of a real constant of a model."""
     return Constant(name, real=True)
 
 
 @dataclass(frozen=True)
 class Reading:
-    """An array as a sum of functions of the real constants times tables.
+    """An array as a sum of functions of a model's real constants times tables of numbers.
 
-    `parts`: pairs of a SymPy expression in the constants and a float table, shape (size,).
+    Each of the `parts` is a SymPy expression in the constants with a float table, shape (size,).
     """
 
     shape: tuple[int, ...]
     parts: tuple[tuple[sympy.Expr, NDArray[np.float64]], ...]
 
     def at(self, constants: Mapping[str, Any]) -> NDArray[np.float64]:
-        """Value of the array at some constants; NaN if a formula has no real value, as in 0 / 0.
-
-        `constants`: name -> value; integers are ignored.
-        """
+        """Array at given constants, name -> value, or NaN if an expression is not real there."""
         total = np.zeros(int(np.prod(self.shape)))
         values = {symbol(name): sympy.Float(value, 17) for name, value in constants.items()
                   if isinstance(value, float)}  # fmt: skip
@@ -65,7 +62,7 @@ class Reading:
         return total.reshape(self.shape)
 
     def added(self, labels: NDArray[np.int64], count: int) -> Reading:
-        """Sums of the entries of each label, shape (count,)."""
+        """Sum of the array's entries with each label 0, ..., count - 1, shape (count,)."""
         sums = np.zeros((len(self.parts), count))
         for row, (_, table) in zip(sums, self.parts, strict=True):
             np.add.at(row, labels, table)
@@ -74,9 +71,9 @@ class Reading:
         )
 
     def entered(self, values: Values, given: dict[sympy.Expr, int]) -> Ids:
-        """Ids of the entries in a table: constants, and sums of constants times inputs.
+        """Ids of the array's entries in a table whose inputs are functions of the constants.
 
-        `given`: function of the constants -> its input; the array's functions are added.
+        `given` maps each function of the constants to its input; missing functions are added.
         """
         size = int(np.prod(self.shape))
         fixed, index, columns = np.zeros(size), [ONE], []
@@ -93,14 +90,14 @@ class Reading:
 
     @property
     def constant(self) -> bool:
-        """Whether the array does not depend on the constants."""
+        """Whether the array is independent of the real constants."""
         return all(not function.free_symbols for function, _ in self.parts)
 
 
 def reading(entries: Any) -> Reading:
-    """Write an array as a sum of functions of the real constants, each times a table of numbers.
+    """Decompose an array of floats or SymPy expressions into functions of the real constants.
 
-    `entries`: floats or sympy expressions. Raises ValueError above `MOST_FUNCTIONS` functions.
+    Raises ValueError above `MOST_FUNCTIONS` functions.
     """
     array = np.asarray(entries)
     if array.dtype != object:

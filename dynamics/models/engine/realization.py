@@ -30,11 +30,14 @@ from theory.model import Model, check_name
 
 DEFAULT_GROUP = "entries"
 FAR = 1e8
-"""Entry size, relative to the largest start entry (or 1), of a run that counts as diverged."""
+"""Size of an entry, relative to the largest entry of the start (or to 1), above which a run counts
+as diverged."""
 LEAVES = 1e-9
-"""Largest gradient outside the classes in a valid closure, relative to the largest gradient."""
+"""Largest gradient component outside the classes of a valid closure, relative to the largest
+component."""
 OF_SPACE = 1e-6
-"""Largest gradient outside a linear space in a valid closure, relative to the largest gradient."""
+"""Largest gradient component outside the linear space of a valid closure, relative to the largest
+component."""
 SHOWN_EVERY = 1000
 """Samples of a law between two updates of the progress bar."""
 
@@ -51,11 +54,9 @@ def _watched(samples: Iterable[Any]) -> Iterator[Any]:
 class Realization:
     """A model at one set of constants.
 
-    `model`: the model; `constants`: a value for every constant; `samples`, `seed`: number and seed
-    of the draws if the law can only be sampled. `observable_names`: names of observables, those on
-    the held-out law too; `law`, `held_out`: Law or None; `reductions`: `Reduction` shared by
-    problems, by closure and coordinates. Raises InvalidRequest if the model is wrong, with a
-    message of one line.
+    `samples` and `seed` set the draws of a law that can only be sampled. `observable_names`
+    includes observables on the held-out law; `reductions` caches a `Reduction` for each closure and
+    kind of coordinates. Raises InvalidRequest if a function of the model fails.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class Realization:
             fixed = model.fixed_arrays(constants)
             twice = set(fixed) & set(self.arrays)
             if twice:
-                raise ModelError(f"{min(twice)!r} is trained and fixed")
+                raise ModelError(f"{min(twice)!r} is in start and in fixed")
             self.law = self._law(samples, seed)
             self.held_out: Law | None = None
             if model.held_out is not None and self.law is not None:
@@ -153,11 +154,7 @@ class Realization:
                 )
 
     def unused_names(self, classes: EntryClasses) -> tuple[str, ...]:
-        """Remarks on names in the model that are not names of scalars.
-
-        Two names of equal entries leave the first in use; an entry that never moves is not a
-        scalar.
-        """
+        """Remarks on names of entries that never move or that equal an entry named earlier."""
         equal = self.equal_names(classes)
         remarks: list[str] = []
         for name, label in self._named_classes(classes).items():
@@ -169,7 +166,7 @@ class Realization:
         return tuple(remarks)
 
     def equal_names(self, classes: EntryClasses) -> dict[str, str]:
-        """Name of an entry equal to one with an earlier name -> the earlier name, with its sign."""
+        """Name of each entry equal to an entry named earlier -> the earlier name, with its sign."""
         first: dict[int, tuple[str, float]] = {}
         equal: dict[str, str] = {}
         for name, entry in self.named_entries().items():
@@ -180,11 +177,11 @@ class Realization:
         return equal
 
     def _named_classes(self, classes: EntryClasses) -> dict[str, int]:
-        """Name in the model -> class of its entry."""
+        """Name given by the model -> class of the named entry."""
         return {n: int(classes.labels[entry]) for n, entry in self.named_entries().items()}
 
     def named_entries(self) -> dict[str, int]:
-        """Name in the model -> number of its entry in the flat state."""
+        """Name given by the model -> number of the named entry in the flat state."""
         entries: dict[str, int] = {}
         for name, entry in self.model.table("names", self.constants).items():
             array, *position = entry if isinstance(entry, (tuple, list)) and entry else (entry,)
@@ -231,7 +228,7 @@ class Realization:
             ) from None
 
     def representatives(self, groups: SampleClasses | None) -> Data:
-        """Data with one sample of each class, weighted by the class; all data without classes."""
+        """Data with one sample of each class, of the summed weight; all data without classes."""
         if groups is None or self.law is None:
             return self.data
         samples = select_samples(self.law.samples, groups.first)
@@ -254,10 +251,8 @@ class Realization:
     ) -> tuple[int, str] | None:
         """Index of the first state with a gradient outside the closed space, and a sentence on it.
 
-        None for a proved closure, or if all gradients are inside.
-
-        `states`, shape (states, n): full states; `linear`: whether the gradient must lie in the
-        linear space too.
+        Returns None for a proved closure, or if all gradients are inside. With `linear`, gradients
+        must lie in the linear space too. `states`, shape (states, n), have every entry.
         """
         if closure.grade == PROVED and (closure.space.proved or not linear):
             return None

@@ -1,9 +1,9 @@
 """Risk of a model on its scalars as a table of distinct values, and programs built from it.
 
 JAX traces the loss of every class of samples once, with the scalars of the closure in place of the
-entries; the trace is read into the table (`theory.program`). Scalars, real constants and the
-weights of the law are inputs; samples and untrained arrays are constants. Samples with equal values
-of loss and observables form one class.
+entries, and the trace becomes a table of values (`theory.program`). Scalars, real constants and the
+weights of the law are inputs of the table; samples and untrained arrays are constants. Samples with
+equal values of loss and observables form one class.
 """
 
 from __future__ import annotations
@@ -38,16 +38,14 @@ def _kept(key: str) -> dict[str, Any]:
 
 
 LEAST_TERMS = 1e-5
-"""Lower bound of the terms that divide a difference, relative to their largest over the states."""
+"""Lower bound of the size of terms that divides a gradient error, relative to the largest size over
+all states."""
 
 
 def reduced_risk(
     program: Program, data: Data, embedding: Embedding, names: Sequence[str]
 ) -> ReducedRisk:
-    """The `ReducedRisk` of some arguments, shared by other real constants and weights.
-
-    `program`, `data`, `embedding`, `names`: see `ReducedRisk`.
-    """
+    """Cached `ReducedRisk` of a program; data with other real constants or weights share it."""
     digest = hashlib.sha256(repr((id(program), tuple(names), tuple(data.reals))).encode())
     for leaf in jax.tree.leaves((data.samples, data.fixed, data.held_out, tuple(embedding))):
         array = np.ascontiguousarray(leaf)
@@ -60,22 +58,18 @@ def reduced_risk(
 
 
 class ReducedRisk:
-    """Risk on coordinates of a closed space.
+    """Risk on the coordinates of a closed space, as a table of distinct values.
 
-    `program`: the traced functions of the model; `data`: all samples, or representatives with their
-    weights; `embedding`: from coordinates to every entry; `names`: names of the coordinates;
-    `arrays`: for each leaf of samples, untrained arrays and held-out law (in the order of
-    `jax.tree.leaves`) and for the offset of the embedding: a `Reading` in the real constants, or
-    None to make every entry an input; by default the arrays enter as constants. `values`: the
-    table.
+    `data` has all samples, or representatives with their weights. `arrays` has a `Reading` in the
+    real constants for each array of the data and for the offset of the embedding; with None, every
+    entry of the array is an input; by default arrays are constants.
 
-    `scalars`, `weights`: inputs for the coordinates and for the weight of each class of samples;
-    `reals`: real constant, or function of them -> its input; `free`: entry of an array of inputs ->
-    its input; `classes`, shape (samples,): class of each sample; `rows`, shape (classes, values):
-    loss and observables of each class; `losses`, shape (classes,); `risk`: its value; `entries`,
-    shape (n,): value of each entry; `observed`: observable -> its value; `held`: whether the
-    gradient was compared with JAX's. Raises NoProgram if an operation cannot be traced or the table
-    is too large.
+    Inputs of the table are `scalars`, `reals` (real constant or function of real constants -> id),
+    `free` (entry of an array -> id) and `weights`, one for each class of samples. `classes`, shape
+    (samples,), has the class of each sample; `rows`, shape (classes, values), has the ids of loss
+    and observables of each class; `entries`, shape (n,), the id of each trained entry. `held` says
+    whether the gradient was compared with that of JAX. Raises NoProgram if an operation cannot be
+    traced or the table is too large.
     """
 
     def __init__(
@@ -126,7 +120,7 @@ class ReducedRisk:
             self.observed |= {HELD_OUT + name: value for name, value in held_out.items()}
 
     def _read(self, own: Sequence[Any], arrays: Sequence[Reading | None]) -> Iterator[Ids]:
-        """Ids of arrays that are functions of the real constants, or inputs."""
+        """Yield the table ids of each array, as functions of real constants or as inputs."""
         given = {symbol(name): value for name, value in self.reals.items()}
         for array, reading in zip(own, arrays, strict=True):
             if reading is None:
@@ -142,11 +136,11 @@ class ReducedRisk:
         return self._algebra.dot(np.ones((1, ids.size)), ids)[0]
 
     def _mean(self, ids: Ids, weights: Ids) -> int:
-        """Sum over samples of weights times values."""
+        """Table id of the sum over samples of weights times values."""
         return int(self._sum(self._algebra.mul(ids, weights)))
 
     def _averages(self, names: Sequence[str], rows: Iterable[Ids], weights: Ids) -> dict[str, int]:
-        """Mean of each row of values of samples, divided by the sum of the weights."""
+        """Name -> table id of the weighted mean over samples of each row of values."""
         total = self._sum(weights)
         means = (self._mean(row, weights) for row in rows)
         return {
@@ -155,32 +149,29 @@ class ReducedRisk:
 
     @cached_property
     def gradient(self) -> Ids:
-        """Gradient by each coordinate, per entry: the change of a step divided by -eta."""
+        """Table ids of the gradient per entry: the change of a descent step divided by -eta."""
         slopes = adjoints(self.values, {self.risk: ONE}, self.scalars)
         return self._algebra.mul(slopes, self._algebra.number(self.share))
 
     @cached_property
     def directions(self) -> Ids:
-        """Inputs for the components of a direction of the coordinates."""
+        """Table ids of the inputs for a direction in the space of coordinates."""
         names = [self.values.names[int(k)] for k in self.scalars]
         return self.values.inputs([f"d_{name}" for name in names])
 
     def along(self, roots: Ids) -> Ids:
-        """Derivatives of values along `directions`."""
+        """Table ids of the derivatives of values along `directions`."""
         pairs = zip(self.scalars.tolist(), self.directions.tolist(), strict=True)
         return tangents(self.values, roots, dict(pairs))
 
     def program(self, outputs: Mapping[str, Any], directed: bool = False) -> ReducedProgram:
-        """Program of some values.
-
-        `outputs`: name -> ids; `directed`: whether `directions` are inputs after the coordinates.
-        """
+        """Program that computes `outputs` (name -> ids); `directed`: `directions` are inputs."""
         first = [*self.scalars, *(self.directions if directed else ())]
         others = [*self.reals.values(), *self.free.values(), *self.weights]
         return build(self.values, [*first, *others], outputs)
 
     def listed(self, ids: Ids, directed: bool = False) -> List:
-        """Program of some values, with its constants, in the format of compiled loops."""
+        """Program of some table values, with its constants, in the format of compiled loops."""
         made = self.program({"": ids}, directed)
         outputs = made.outputs[""].astype(np.int64)
         index = made.index.astype(np.uint32)  # numba checks signed indices for wrap-around
@@ -188,12 +179,10 @@ class ReducedRisk:
         return List(*arrays, made.size)
 
     def departures(self, states: FloatArray, expected: FloatArray, data: Data) -> FloatArray:
-        """Differences from an expected gradient, relative to the size of its terms.
+        """Errors of the table's gradient, shape (states, n), relative to the size of its terms.
 
-        Terms are at least `LEAST_TERMS` of their largest over the states. The difference is 0 at a
-        state with a gradient that is not finite.
-
-        `states`, `expected`, shape (states, n).
+        The size of the terms is at least `LEAST_TERMS` of its largest value over the states. The
+        error is 0 at a state where a gradient is not finite.
         """
         program, numbers = self.program({"": self.gradient}), self.numbers(data)
         places = program.outputs[""]
@@ -206,10 +195,7 @@ class ReducedRisk:
         return np.where(known, off / np.maximum(terms, least + 1e-300), 0.0)
 
     def numbers(self, data: Data) -> FloatArray:
-        """Values of the real constants, and the weight of each class of samples.
-
-        `data`: data with the same samples.
-        """
+        """Values of the real constants, then the weight of each class of samples."""
         reals = [float(data.reals[name]) for name in self.reals]
         weights = np.asarray(data.weights, dtype=float)[: self.classes.size]
         return np.concatenate([reals, np.bincount(self.classes, weights, self.weights.size)])
@@ -256,7 +242,7 @@ def traced(program: Program, data: Data) -> Any:
 
 
 def order_parameters(risk: ReducedRisk, columns: Columns) -> Ids:
-    """Value ids of order parameters; `ReducedRisk.directions` replace the slope of a step."""
+    """Table ids of order parameters; a rate is minus a derivative along `directions`."""
     algebra = Algebra(risk.values)
 
     def rate(value: int) -> int:
@@ -279,8 +265,8 @@ def order_parameters(risk: ReducedRisk, columns: Columns) -> Ids:
 class CompiledRisk:
     """Programs of a reduced problem, with their constants, for compiled loops.
 
-    `risk`: the traced risk; `columns`: order parameters; `data`: real constants and weights.
-    `names`: columns of `rows`: the risk and the observables; `data` (attribute): ProgramData.
+    `data` has the programs of gradient, order parameters and Hessian products; `names` labels the
+    columns of `rows`.
     """
 
     def __init__(self, risk: ReducedRisk, columns: Columns, data: Data) -> None:

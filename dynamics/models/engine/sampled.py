@@ -18,7 +18,7 @@ from theory.law import Law
 
 BATCH = "samples of a mini-batch (default: all)"
 DTYPE = "float64 (default) or float32, of samples and their sums"
-"""Help text of the options."""
+"""Help texts of the options `batch` and `dtype`."""
 
 
 @refusing
@@ -26,8 +26,8 @@ DTYPE = "float64 (default) or float32, of samples and their sums"
 class Training:
     """Options of training on samples.
 
-    `batch`: number of samples of a mini-batch, reshuffled every epoch; default all samples;
-    `dtype`: precision of the samples and of the sums over them, ``"float64"`` or ``"float32"``.
+    `batch` is the number of samples of a mini-batch, by default all; batches are reshuffled every
+    epoch. `dtype` is the precision of the samples and of the sums over them.
     """
 
     batch: whole(1, optional=True) = None  # type: ignore[valid-type]
@@ -41,10 +41,7 @@ class Training:
         return {f.name: held[f.name] for f in fields if held[f.name] != f.default}
 
     def minibatches(self, seed: Any, samples: int) -> MiniBatches | None:
-        """Mini-batches of a run on N samples; None if every step uses all samples.
-
-        `samples`: N.
-        """
+        """Mini-batches of a run on a number of samples, or None if every step uses all samples."""
         if self.batch is None or self.batch >= samples:
             return None
         drawn = seed if isinstance(seed, int) else int(seed.integers(2**62))

@@ -1,4 +1,4 @@
-"""Linear space and laws of a closure on its scalars, and the laws and constants in their scope."""
+"""Search for the linear space and the conservation laws of a closure, with the proof's scope."""
 
 from __future__ import annotations
 
@@ -40,12 +40,11 @@ AS_GIVEN = "at these constants"
 
 
 class SpaceSearch:
-    """Search for the linear space and the conservation laws of given classes.
+    """Search for the linear space and the conservation laws of given classes of entries.
 
-    `classes`: classes of entries; `kinds`, shape (count,) each: array and parameter group of each
-    scalar; `tables`: gradient by every entry (None if the classes are stated), gradient by the
-    scalars; `gradient`: gradient in floats at a state of every entry, shape (n,); `generator`:
-    random numbers. `remarks`: messages for the user.
+    `kinds` has the array and the parameter group of each scalar; `tables` has the gradient by every
+    entry (None if the model states the classes) and the gradient by the scalars; `gradient` returns
+    the gradient of every entry in floats. The search collects messages for the user in `remarks`.
     """
 
     def __init__(
@@ -64,10 +63,7 @@ class SpaceSearch:
         self.remarks: list[str] = []
 
     def found(self, regime: Regime) -> tuple[LinearSpace, tuple[ConservationLaw, ...], str]:
-        """Linear space, conservation laws, and the scope in which they are proved.
-
-        `regime`: regime of the update rule.
-        """
+        """Linear space, conservation laws, and a text with the scope in which they are proved."""
         slopes, start, generator = self._scalars.of(GIVEN), self._start, self._generator
         laws: list[ConservationLaw] = []
         if regime.spaces:
@@ -93,10 +89,10 @@ class SpaceSearch:
         return space, tuple(laws), scope
 
     def _pairs(self, regime: Regime) -> list[ConservationLaw]:
-        """Conserved sums or differences of two scalars under any update rule.
+        """Sums or differences of two scalars that any update rule conserves.
 
-        The scalars start equal and stay equal; or, without decay, their gradients are equal in
-        every state.
+        A pair is conserved if its scalars start equal and stay equal or, without weight decay, if
+        their gradients are equal in every state, up to sign.
         """
         slopes, at_start, generator = self._scalars.of(GIVEN), self._at_start, self._generator
         tied = refine(slopes, at_start, self._start, self._groups, generator, regime.signs)
@@ -111,10 +107,11 @@ class SpaceSearch:
         return list({law.terms: law for law in laws}.values())
 
     def _in_floats(self, span: Span) -> LinearSpace:
-        """Basis of the space in floats: from fractions, or else from gradients.
+        """Basis of the linear space in floats: from exact fractions, or else from gradients.
 
-        The field misses relations between data that are not simple fractions. If gradients lie in a
-        smaller space up to rounding, that space is returned with a remark.
+        The finite field misses relations between data that are not simple fractions. If gradients
+        in floats lie in a smaller space up to rounding, this smaller space is returned with a
+        remark.
         """
         table, free, count = self._scalars.table, len(span.rows), self.classes.count
         basis, simple = exact_basis(span), table.values.simple
@@ -139,7 +136,7 @@ class SpaceSearch:
         return LinearSpace(np.eye(count) if basis is None else basis)
 
     def _product_rates(self, space: LinearSpace, products: Products) -> FloatArray:
-        """Rates of products of scalars at random states of the space, in floats."""
+        """Time derivatives of products of two scalars at random states of the linear space."""
         size = products.first.size + 8
         moved = self._generator.standard_normal((size, space.free))
         states = self._at_start + moved @ np.linalg.qr(space.basis)[0].T
@@ -148,7 +145,7 @@ class SpaceSearch:
         return products.rates_in_floats(states, np.array(slopes))
 
     def _scope(self, span: Span, products: Products, forms: Triples) -> str:
-        """Laws and real constants for which the space holds too, in words."""
+        """Text naming the data laws and real constants for which the linear space is proved."""
         has_law = self._scalars.table.weights.size > 0
         for how in (ANY, ANY_LAW) if has_law else (ANY,):
             if self._holds(how, span, products, forms):
@@ -159,7 +156,7 @@ class SpaceSearch:
         return f"{AS_GIVEN} alone"
 
     def _holds(self, how: str, span: Span, products: Products, forms: Triples) -> bool:
-        """Whether classes, space and laws hold with random weights and constants (`how`)."""
+        """Whether the closure holds for random weights and, if `how` is ANY, random constants."""
         if self._entries is not None:
             start = self._entries.numbers(self.classes.start)
             if leaving(self._entries.of(how), self.classes, start, self._generator).size:

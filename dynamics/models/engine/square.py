@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 LOOKS_ALONG = 24
 """Number of states of a run at which the gradient of every entry is checked afterwards."""
 START, FRESH = 1, 2
-"""Random streams of a seed other than that of the samples: the start, fresh samples."""
+"""Numbers appended to a seed for the random streams of the start and of fresh samples."""
 OMEGA = 1e-3
 """Default standard deviation of the noise on every entry of the declared start."""
 
@@ -38,12 +38,11 @@ OMEGA = 1e-3
 class ReducedPopulation(ModelProblem):
     """Gradient descent on the scalars of the closure.
 
-    `parameters`: Parameters; `coordinates`: ``"classes"``: one value for each class of equal
-    entries; ``"linear"``: directions of the smallest linear space; ``"auto"``: linear for many
-    scalars, if it has at most half as many directions; `samples`, `seed`: number and seed of the
-    draws if the law can only be sampled; `regime`: regime of the update rule, which decides the
-    closure; default gradient descent. Raises InvalidRequest if the model is wrong, or nothing
-    moves.
+    `coordinates` are ``"classes"``, one value for each class of equal entries, ``"linear"``,
+    directions of the smallest linear space, or ``"auto"``, linear for many scalars if the space has
+    at most half as many directions. `samples` and `seed` set the draws of a law that can only be
+    sampled. The closure depends on the `regime` of the update rule. Raises InvalidRequest if the
+    model is wrong, or nothing moves.
     """
 
     view = "reduced population"
@@ -63,22 +62,22 @@ class ReducedPopulation(ModelProblem):
 
     @classmethod
     def realized(cls, parameters: Any, draws: tuple[Any, Any], regime: Regime = PLAIN) -> Realized:
-        """The model at some parameters, or its declared reduction; see `ModelProblem`."""
+        """Realized model at some parameters, or that of its declared reduction, and its closure."""
         return cls.definition.reduction(parameters, *draws, regime)
 
     @property
     def loop_data(self) -> Any:
-        """Programs for compiled loops; None if the model has none."""
+        """Programs for compiled loops, or None if the reduced risk has none."""
         return None if self._compiled is None else self._compiled.data
 
     def gradient(self, state: ArrayLike) -> FloatArray:
-        """Gradient per entry: the direction subtracted by a step, divided by eta, shape (n,)."""
+        """Gradient per entry, shape (n,): the change of a descent step divided by -eta."""
         if self.loop_data is None:
             return super().gradient(state)
         return loops.gradient(self.loop_data, self.layout.flatten(state))
 
     def order_parameters(self, state: ArrayLike, gradient: FloatArray | None = None) -> FloatArray:
-        """Order parameters at a state, in the order of `order_names`; see `Problem`."""
+        """Order parameters at a state, in the order of `order_names`."""
         if self.loop_data is None:
             return super().order_parameters(state, gradient)
         flat = self.layout.flatten(state)
@@ -113,10 +112,7 @@ class ReducedPopulation(ModelProblem):
         return self.reduction.start.copy()
 
     def leaving(self, run: Trajectory) -> str:
-        """Sentence on the first record with a gradient outside the closed space, or "".
-
-        `run`: a run of this problem.
-        """
+        """Sentence on the first record with a gradient outside the closed space, or ""."""
         made = self.realization
         if made.only_sampled:
             return ""
@@ -142,7 +138,7 @@ class FullModelProblem(ModelProblem):
 
     @classmethod
     def realized(cls, parameters: Any, draws: tuple[Any, Any], regime: Regime = PLAIN) -> Realized:
-        """The model at some parameters, and its closure; see `ModelProblem`."""
+        """Realized model and its closure; raises InvalidRequest if the law is too long to list."""
         model = cls.definition.model
         check_parameters(parameters, cls.definition.Parameters, model.name)
         declared = cls.definition.declaration
@@ -180,7 +176,7 @@ class FullModelProblem(ModelProblem):
     def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
         """Scalar -> entries of its class, times their signs, shape (records, entries).
 
-        In a linear space: direction -> projection of the state, shape (records, 1).
+        In a linear space, directions replace the scalars, with projections of shape (records, 1).
         """
         classes = self.closure.classes
         if self.coordinates == "linear":
@@ -200,9 +196,9 @@ class FullModelProblem(ModelProblem):
 
 
 class FullPopulation(FullModelProblem):
-    """Every trained entry, over every sample of the law, by automatic differentiation.
+    """Gradient descent on every trained entry, with the exact mean over the law.
 
-    `parameters`, `coordinates`, `samples`, `seed`, `regime`: see `ReducedPopulation`.
+    Parameters are those of `ReducedPopulation`.
     """
 
     view = "full population"
@@ -230,10 +226,9 @@ class FullPopulation(FullModelProblem):
 class DrawnTraining(Training):
     """Options of training for `FullEmpirical` of a model file.
 
-    `start`: ``"declared"``, or one of the ``starts`` of the file; `omega`: standard deviation of
-    the noise added to every entry of the start, default 1e-3 for the declared start and 0 for
-    another; `test_samples`: number of fresh samples for ``test_risk`` and ``test_`` of each mean of
-    ``observe``; default none.
+    `start` is ``"declared"`` or one of the ``starts`` of the file. `omega` is the standard
+    deviation of the noise on every entry of the start, by default 1e-3 for the declared start and 0
+    for another. `test_samples` fresh samples give ``test_risk`` and ``test_`` means of ``observe``.
     """
 
     start: str = DECLARED_START
@@ -242,12 +237,10 @@ class DrawnTraining(Training):
 
 
 class FullEmpirical(FullModelProblem):
-    """Every trained entry on N draws of the law, from a start with noise.
+    """Gradient descent on every trained entry, with N draws of the law, from a start with noise.
 
-    `parameters`: Parameters; `samples`: N; `seed`: seed of the draws and of the start;
-    `coordinates`, `regime`: see `ReducedPopulation`; `**training`: see `DrawnTraining`: ``start``,
-    ``omega``, ``batch``, ``dtype``, ``test_samples``. Raises InvalidRequest if the model has no law
-    to sample.
+    `samples` is N; `seed` sets the draws and the noise; `training` has the options of
+    `DrawnTraining`. Raises InvalidRequest if the model has no law to sample.
     """
 
     view = "full empirical"
@@ -274,7 +267,7 @@ class FullEmpirical(FullModelProblem):
         known_word("start", how.start, (DECLARED_START, *model.starts))
         made, closure = self.realized(parameters, (self.samples, seed), regime)
         if closure.scalars == 0:
-            # Noise on the start may give entries a gradient that vanishes at the declared start.
+            # Noise on the start may move entries whose gradient vanishes at the declared start.
             closure = made.open_closure
 
         def drawn(count: int, seed: Any, held_out: Law | None = None) -> Data:

@@ -1,4 +1,4 @@
-"""System of a model, with the interface of commands and drivers, from its one file."""
+"""System of a model file: its problems, derivation, claims and default runs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _FILES: dict[tuple[str, int, int], System] = {}
 def load(source: str | os.PathLike[str], anew: bool = False) -> System:
     """Load the system of a model file; cached until the file or its imports change.
 
-    `anew`: whether to ignore the cache. Raises InvalidRequest if the file is missing, contains no
+    With `anew`, the cache is ignored. Raises InvalidRequest if the file is missing, contains no
     model, or cannot be run.
     """
     path = os.path.abspath(path_of("system", source))
@@ -59,15 +59,12 @@ def load(source: str | os.PathLike[str], anew: bool = False) -> System:
 
 
 def _part(path: str, name: str, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
-    """Part of the system of a model file, for pickle."""
+    """Call a named part of the system of a model file; pickles refer to this function."""
     return getattr(load(path), name)(*arguments, **options)
 
 
 def system_of(model: Model) -> System:
-    """System of a model.
-
-    Raises InvalidRequest if the model's claims are invalid.
-    """
+    """System made from a model; raises InvalidRequest if the model's claims are invalid."""
     definition = Definition(model, _part)
     with refusals():
         claims = _claims(model)
@@ -118,17 +115,14 @@ def system_of(model: Model) -> System:
 
 
 class FileDerivation(Derivation):
-    """Derivation of a model file.
-
-    `definition`: definition of the model.
-    """
+    """Derivation of a model file: its pages, closure and expressions."""
 
     def __init__(self, definition: Definition) -> None:
         super().__init__(partial(self._page, "page"))
         self._definition = definition
 
     def _page(self, name: str, parameters: Any = None, eta: Any = None, **options: Any) -> Page:
-        """A page at some parameters, by a function of `dynamics.models.engine.derivation`."""
+        """Page made by the function `name` of `dynamics.models.engine.derivation`."""
         from dynamics.models.engine import derivation
 
         definition = self._definition
@@ -143,21 +137,21 @@ class FileDerivation(Derivation):
     def defining(
         self, parameters: Any = None, rule: UpdateRule = GD, by_array: bool = False
     ) -> Page:
-        """Defining equations of the model, and the step of an update rule."""
+        """Page with the defining equations of the model and the step of an update rule."""
         return self._page("defining", parameters, rule=rule, by_array=by_array)
 
     def closure(self, parameters: Any = None, samples: Any = None, seed: Any = 0) -> Closure:
-        """Closure of the training."""
+        """Closure of training at some parameters."""
         return self._definition.closure(parameters, samples, seed)
 
     def expressions(self, parameters: Any = None) -> Any:
-        """Risk and recursion as expressions."""
+        """Risk and recursion as SymPy expressions."""
         from dynamics.models.engine.expressions import expressions_of
 
         return expressions_of(self._definition, parameters)
 
     def first_integrals(self, parameters: Any = None) -> Any:
-        """First integrals f(x) + g(y) of the flow, with their values at the start."""
+        """First integrals f(x) + g(y) of the gradient flow, with their values at the start."""
         from dynamics.models.engine.first_integrals import first_integrals
 
         return first_integrals(self.expressions(parameters))
@@ -176,7 +170,7 @@ def _empirical_options(model: Model) -> dict[str, str]:
 
 
 def _rules_by_name(model: Model) -> tuple[EventRule, ...]:
-    """Events with names alone, for a system without a problem."""
+    """Event rules with names and texts only, listed before any problem is built."""
     import sympy
 
     one = sympy.Integer(1)
@@ -185,7 +179,7 @@ def _rules_by_name(model: Model) -> tuple[EventRule, ...]:
 
 
 def _claims(model: Model) -> tuple[Claim, ...]:
-    """Claims of a model file with their checks; models of the library have them in TOML files."""
+    """Claims of a model: from its TOML file in the library, or from its own check functions."""
     if model.path is not None and in_library(model.path):
         texts = model.path.with_suffix(".toml")
         return read_claims(texts) if texts.is_file() else ()
@@ -211,7 +205,7 @@ def _name_of(function: Callable[..., Any]) -> str:
 
 
 def _guarded(function: Callable[..., Any], model: Model) -> Callable[..., Any]:
-    """Wrap a check: its errors become one line, and its result must be a Finding."""
+    """Wrap a claim's check: its errors get one-line messages, and it must return a Finding."""
     name_of_check = _name_of(function)
 
     def check(system: Any, protocol: Any) -> Any:

@@ -18,7 +18,7 @@ from dynamics.problem import FloatArray, Layout, Problem
 from dynamics.training.minibatches import MiniBatches
 
 MOST_WHOLE = 256
-"""Most entries of a state with a full Jacobian matrix."""
+"""Most entries of a state for which the whole Jacobian matrix is computed."""
 
 
 @cache
@@ -28,13 +28,11 @@ def hash_of_file(module: ModuleType) -> str:
 
 
 class TracedProblem(Problem):
-    """Base of the problems on JAX arrays.
+    """Base of the problems whose gradient JAX traces from a loss.
 
-    `program`: loss and observables of a sample; `payload`: samples with their weights, in the dtype
-    of the sums, and the embedding of the scalars (or None), both `on_device`; `layout`: layout of
-    the state: coordinates of the embedding if `reduced`, else every entry; `columns`: order
-    parameters; `reduced`: bool; `minibatches`: samples of each step, default all. `rows_of_all`:
-    whether order parameters use all samples if a step uses a mini-batch.
+    `payload` has the weighted samples and the embedding of the scalars (or None) as JAX arrays. A
+    state has the coordinates of the embedding if `reduced`, else every entry. A step uses all
+    samples, or those of `minibatches`; order parameters then use all samples if `rows_of_all`.
     """
 
     rows_of_all = False
@@ -61,21 +59,18 @@ class TracedProblem(Problem):
         return evaluated(function, *arguments, self.payload if payload is None else payload)
 
     def gradient(self, state: ArrayLike) -> FloatArray:
-        """Gradient per entry, shape (n,): the direction subtracted by a step, divided by eta.
-
-        The derivative by a scalar is divided by the number of its entries.
-        """
+        """Gradient per entry, shape (n,): the change of a descent step divided by -eta."""
         return self.evaluated(self._functions.compiled_slope, self.layout.flatten(state))
 
     def order_parameters(self, state: ArrayLike, gradient: FloatArray | None = None) -> FloatArray:
-        """Order parameters at a state, in the order of `order_names`; see `Problem`."""
+        """Order parameters at a state, in the order of `order_names`."""
         flat = self.layout.flatten(state)
         slope = self.gradient(flat) if gradient is None else gradient
         return self.evaluated(self._functions.compiled_row, flat, slope)
 
     @property
     def has_jacobian(self) -> bool:
-        """Whether the Jacobian is a full matrix, by automatic differentiation."""
+        """Whether the state is small enough for a whole Jacobian by automatic differentiation."""
         return self.layout.size <= MOST_WHOLE
 
     def jacobian(self, state: ArrayLike) -> FloatArray:
@@ -83,10 +78,7 @@ class TracedProblem(Problem):
         return self.evaluated(self._functions.compiled_jacobian, self.layout.flatten(state))
 
     def hessian_product(self, state: ArrayLike, direction: ArrayLike) -> FloatArray:
-        """Product of the gradient's Jacobian at a state with a direction, shape (n,).
-
-        `state`, `direction`, shape (n,).
-        """
+        """Product of the gradient's Jacobian at a state with a direction, shape (n,)."""
         flat, along = self.layout.flatten(state), self.layout.flatten(direction)
         return self.evaluated(self._functions.compiled_product, flat, along)
 
@@ -107,7 +99,7 @@ class TracedProblem(Problem):
         return loop.advance(state, updates, (first, last), buffers, self.payload, batches)
 
     def _batches(self, first: int, last: int) -> NDArray[np.int64] | None:
-        """Samples of each step, shape (steps, B), padded with -1; None for all samples."""
+        """Samples of each step, shape (steps, B), padded with -1, or None for all samples."""
         if self.minibatches is None:
             return None
         rows = np.full((last - first, self.minibatches.size), -1, dtype=np.int64)

@@ -1,8 +1,7 @@
-"""Tracing of a model by JAX: error messages of one line, and the array namespace ``xp``.
+"""Tracing of a model by JAX: one-line messages for errors, and the array namespace ``xp``.
 
-An error while a model is traced becomes one line with the line number of the user's file. ``xp``
-has elementary functions of JAX in double precision; an unknown name is refused before tracing, with
-the nearest known names.
+``xp`` has elementary functions of JAX in double precision. An unknown name is refused before
+tracing, with the nearest known names.
 """
 
 from __future__ import annotations
@@ -32,15 +31,15 @@ HINTS = {
 }
 LARGE = "has a whole number of 2^63 or more; write it as a float: 1e19"
 OF_LARGE = ("argument to a jitted computation", "too large to convert to int64")
-"""Parts of the messages of JAX and numpy on too large integers."""
+"""Texts in the error messages of JAX and numpy for integers beyond 64 bits."""
 
 
 @contextmanager
 def refusals(role: str = "", path: Path | None = None) -> Iterator[None]:
-    """Turn errors of a model, and of tracing it, into messages of one line.
+    """Context that replaces an error of the model by InvalidRequest with a message of one line.
 
-    `role`: name of the traced function; with an empty name only ModelError is turned; `path`: model
-    file, for the line number.
+    `role` names the traced function; if empty, only ModelError is replaced. The message has the
+    line number of the error in the model file `path`.
     """
     try:
         yield
@@ -83,7 +82,7 @@ LAX = {"stop_gradient": "stop_gradient", "erf": "erf"}
 
 
 class Namespace:
-    """Array namespace ``xp`` of a loss."""
+    """Array namespace ``xp``, through which the functions of a model call array functions."""
 
     def __init__(self, functions: dict[str, Any]) -> None:
         vars(self).update(functions)
@@ -100,7 +99,7 @@ class Namespace:
 
 
 def _named(name: str) -> Any:
-    """Function of rows, traced as one named operation for programs."""
+    """Function of `jax.nn` along an axis, traced as one named operation instead of its parts."""
     plain = getattr(jax.nn, name)
     named = named_function(plain, f"attdyn_{name}", static_argnames=("axis", "keepdims"))
 

@@ -37,7 +37,7 @@ def swapped(old, new):
 STARTS = {
     "start: w has an entry that is not finite": bent((WEIGHTS, "np.array([0.1, np.nan])")),
     "start raises SystemExit": bent((WEIGHTS, "exit()")),
-    "'w' is trained and fixed": bent(more='def fixed():\n    return {"w": np.zeros(2)}\n'),
+    "'w' is in start and in fixed": bent(more='def fixed():\n    return {"w": np.zeros(2)}\n'),
     "the probabilities of law sum to 0.98, not to 1": bent(("yield 1 - q", "yield 0.98 - q")),
     "law raises ZeroDivisionError": bent(("    yield q,", "    1 / 0\n    yield q,")),
     "my.py: sample needs symmetry": DRAWN,
