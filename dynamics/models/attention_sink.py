@@ -1,18 +1,18 @@
 r"""An attention sink grows as half the logarithm of time (Guo et al. 2024).
 
-Simplified model of the Bigram-Backcopy task, restricted to tokens that are not triggers. After a
-token v the next token k has the bigram probability :math:`p_{vk}`, which the feed-forward layer
-outputs exactly. The attention head adds a mixture of the value :math:`\beta` of the first token of
-the sequence, the sink, and of the W other tokens, whose values copy them with strength :math:`\xi`:
+In this simplified model of the Bigram-Backcopy task, restricted to tokens that are not triggers,
+the next token k after a token v has the bigram probability :math:`p_{vk}`, which the feed-forward
+layer outputs exactly. The attention head adds a mixture of the value :math:`\beta` of the first
+token of the sequence, the sink, and of W other tokens, which add :math:`\xi` to their own logits:
 
 .. math:: q_v = \mathrm{softmax}_k \left( \ln p_{vk} + \frac{e^{\alpha_v} \beta_k + \bar\xi_k}
    {e^{\alpha_v} + W} \right), \qquad R = -E_{v, k} \ln q_{vk} .
 
-The feed-forward layer is optimal alone, so the head can only increase the loss. With constant
-values the head learns to attend to the sink,
-:math:`\alpha = \tfrac12 \ln(2 \mathrm{Var}_p(\bar\xi)\, t / V) + o(1)`; with constant logits the
-value of the sink cancels the copies, :math:`\beta = c - e^{-\alpha} \bar\xi`. Bigrams are uniform
-here, and ``copied`` of the V tokens occur in the sequence, equally often.
+The feed-forward layer alone is optimal, so the head can only increase the loss. If attention alone
+is trained, the head learns to attend to the sink, :math:`\alpha = \tfrac12 \ln(2
+\mathrm{Var}_p(\bar\xi)\, t / V) + o(1)`; if values alone are trained, the value of the sink cancels
+the copies, :math:`\beta = c - e^{-\alpha} \bar\xi`. Bigrams are uniform here, and ``copied`` of the
+V tokens occur in the sequence, equally often.
 
 :V: number of tokens
 :copied: number of tokens that occur in the sequence
@@ -41,35 +41,30 @@ events = {"T_sink": "attention >= 9/10", "T_drain": "added <= W*xi/copied/(1 + W
 
 
 def start(V=8, trained="both"):
-    """Trained arrays at step 0."""
     return {name: np.zeros(V) for name in ("alpha", "beta") if trained in ("both", name)}
 
 
 def names(copied, trained):
-    """Name of each scalar, and one entry equal to it."""
     every = {"a": ("alpha", 0), "b_c": ("beta", 0), "b_o": ("beta", copied)}
     return {name: entry for name, entry in every.items() if trained in ("both", entry[0])}
 
 
 def law(V):
-    """Every bigram with its probability."""
+    """Every bigram with its probability; ``token`` and ``next`` are one-hot, shape (V,)."""
     for v in range(V):
         for k in range(V):
             yield 1 / V**2, {"token": np.eye(V)[v], "next": np.eye(V)[k]}
 
 
 def _head(theta, sample, xp, V, copied, W, xi):
-    """Attention on the sink, and logits added by the head."""
+    """Attention on the sink, and logits added by the attention head."""
     sink = xp.exp(sample["token"] @ theta.get("alpha", np.zeros(V)))
     copies = W * xi / copied * (np.arange(V) < copied)
     return sink / (sink + W), (sink * theta.get("beta", np.zeros(V)) + copies) / (sink + W)
 
 
 def loss(theta, sample, xp, V, copied=2, W=4.0, xi=5.0):
-    """Cross-entropy of one bigram.
-
-    `sample`: ``token`` and ``next``, one-hot, shape (V,).
-    """
+    """Cross-entropy of one bigram."""
     return -xp.log_softmax(_head(theta, sample, xp, V, copied, W, xi)[1]) @ sample["next"]
 
 

@@ -1,24 +1,26 @@
 r"""Two layers of attention learn a causal tree of symbols (Nichani, Damian, Lee 2024).
 
-A sequence has six places with symbols 0 and 1. Place 0 is drawn from the stationary law of a
-transition matrix, places 1 to 4 from this matrix given the symbols of their parents, (0, 0, 1, 2),
-and the last place is uniform; the model predicts its successor. Both rows of the matrix are uniform
-on their simplex and drawn anew for each sequence (integrated by ``nodes`` Gauss-Legendre nodes per
-row), so the context predicts the successor only if the parents are known.
+A sequence has six places with symbols 0 and 1. The symbol of place 0 is drawn from the stationary
+law of a transition matrix, those of places 1 to 4 from the matrix given the symbols of their
+parents, (0, 0, 1, 2), and that of the last place is uniform; the model predicts the successor of
+the last symbol. Both rows of the matrix are uniform on their simplex and drawn anew for each
+sequence (integrated by ``nodes`` Gauss-Legendre nodes per row), so the context predicts the
+successor only if the parents are known.
 
-Each layer of the transformer concatenates its attention output to its input,
+Each layer of the transformer concatenates its attention output to its input h,
 
 .. math:: h \mapsto [h, \mathrm{softmax}(h A h^T)\, h] ,
 
 with a causal mask, one-hot symbols and places as input, A1 in the first layer and A2 in the second.
-The logits are W times the last row, which has 32 entries. The loss is the cross-entropy. At the
-start A2 compares the last symbol with the symbols attended to by the first layer, and W reads the
-symbols attended to by the second layer; both are centred and of size ``beta``. All entries are
-trained at once; ``--stages A1:N,A2:N`` gives the two stages of the paper.
+The logits are W times the last row of the output, which has 32 entries; the loss is the
+cross-entropy. At the start A2 compares the last symbol with the symbols attended to by the first
+layer, and W reads the symbols attended to by the second layer; the two blocks of A2 and W are
+centred and of size ``beta``. All entries are trained at once; ``--stages A1:N,A2:N`` gives the two
+stages of the paper.
 
-The first layer learns the tree: among earlier places, A1 of each place is largest at the parent.
-Learning rate 2 exceeds the stability limit in the direction that exchanges the symbols: growing
-rounding errors drive a full run out of the classes, but not a reduced run.
+The first layer learns the tree: among earlier places, the score A1 of each place is largest at its
+parent. Learning rate 2 exceeds the stability limit in the direction that exchanges the symbols, so
+growing rounding errors drive a full run, but not a reduced run, out of the classes.
 
 :beta: size of A2 and W at the start
 :nodes: Gauss-Legendre nodes per row of the transition matrix
@@ -51,7 +53,7 @@ def start(beta=0.1):
 
 
 def law(nodes=10):
-    """Every sequence and successor with its probability."""
+    """Every sequence ``X``, shape (6, 8), and successor ``y``, shape (2,), with its probability."""
     z, weights = np.polynomial.legendre.leggauss(nodes)
     up, down = np.meshgrid((z + 1) / 2, (z + 1) / 2)
     chain = np.array([[1 - up, up], [down, 1 - down]])
@@ -64,19 +66,13 @@ def law(nodes=10):
 
 
 def layer(h, A, xp):
-    """Causal attention layer: each row of h, followed by its attention output.
-
-    `h`, shape (6, d); `A`, shape (d, d).
-    """
+    """Output of a causal attention layer: each row of h, followed by its attention output."""
     scores = xp.where(np.tri(6, dtype=bool), h @ A @ h.T, -xp.inf)
     return xp.concatenate([h, xp.softmax(scores, axis=-1) @ h], axis=1)
 
 
 def loss(theta, sample, xp):
-    """Cross-entropy of the successor for one sequence.
-
-    `sample`: ``X``, shape (6, 8), and ``y``, shape (2,).
-    """
+    """Cross-entropy of the successor for one sequence."""
     h = layer(layer(sample["X"], theta["A1"], xp), theta["A2"], xp)
     return -xp.log_softmax(theta["W"] @ h[-1], axis=-1) @ sample["y"]
 

@@ -1,10 +1,10 @@
 r"""A committee of erf neurons learns another one (Saad, Solla 1995; Goldt et al. 2019).
 
-The student :math:`\frac1n \sum_i g(w_i \cdot x / \sqrt d)` learns the teacher
-:math:`\frac1k \sum_r g(v_r \cdot x / \sqrt d)`, :math:`g(u) = \mathrm{erf}(u / \sqrt 2)`, from
-Gaussian inputs with the squared error. The rows of the teacher are orthogonal, of norm
-:math:`\sqrt d`; only the student is trained. The population risk is an exact function (``risk``) of
-the overlaps :math:`C = \mathrm{rows}\, \mathrm{rows}^T / d` of all rows,
+The student :math:`\frac1n \sum_i g(w_i \cdot x / \sqrt d)` learns the teacher :math:`\frac1k \sum_r
+g(v_r \cdot x / \sqrt d)`, :math:`g(u) = \mathrm{erf}(u / \sqrt 2)`, from Gaussian inputs with the
+squared error. The rows of the teacher are orthogonal, of norm :math:`\sqrt d`; only the student is
+trained. The population risk is an exact function of the overlaps :math:`C = \mathrm{rows}\,
+\mathrm{rows}^T / d` of the rows of student and teacher,
 
 .. math:: \epsilon = \frac1\pi \sum_{ij} a_i a_j \arcsin
    \frac{C_{ij}}{\sqrt{(1 + C_{ii})(1 + C_{jj})}}, \qquad a = (1/n, \dots, -1/k, \dots).
@@ -49,7 +49,6 @@ def overlaps(theta, xp, d):
 
 
 def risk(theta, xp, n, k, d):
-    """Population risk."""
     C = overlaps(theta, xp, d)
     size = xp.sqrt(1 + xp.diag(C))
     a = np.repeat([1 / n, -1 / k], [n, k])
@@ -57,10 +56,7 @@ def risk(theta, xp, n, k, d):
 
 
 def order_parameters(C, n):
-    """Overlaps of the student with itself and with the teacher, by name.
-
-    `C`, shape (n + k, n + k).
-    """
+    """Overlaps of the student with itself and with the teacher, by name, from the matrix C."""
     Q = {f"Q_{i + 1}_{j + 1}": C[i, j] for i in range(n) for j in range(i, n)}
     return Q | {f"R_{i + 1}_{r + 1}": C[i, n + r] for i in range(n) for r in range(len(C) - n)}
 

@@ -13,8 +13,8 @@ from dynamics.problem import FloatArray
 from dynamics.validation import InvalidRequest, integer
 
 MAX_EXACT = 500
-"""Largest number of draws for which a multinomial coefficient times powers neither overflows nor
-loses digits."""
+"""Most draws for which a multinomial coefficient times powers neither overflows nor loses digits.
+"""
 SUM_TOLERANCE = 1e-12
 
 
@@ -96,7 +96,7 @@ def multisets(
 
 
 def _listed(n: int, chances: Sequence[float]) -> Iterator[tuple[float, tuple[int, ...]]]:
-    """Yield probability and counts of validated arguments."""
+    """Yield the probability and the counts of each outcome, for validated arguments."""
     chance = _exact if n <= MAX_EXACT else _successive
     for counts in _counts(n, len(chances)):
         yield chance(counts, chances), counts
@@ -113,7 +113,7 @@ def _counts(n: int, categories: int) -> Iterator[tuple[int, ...]]:
 
 
 def _in_symbols(counts: Sequence[int], chances: Sequence[Any]) -> Any:
-    """Probability of counts as an expression in symbolic probabilities."""
+    """Probability of some counts as an expression in symbolic probabilities."""
     powers = (p**k for p, k in zip(chances, counts, strict=True))
     return math.prod(powers, start=_coefficient(counts))
 

@@ -1,15 +1,15 @@
 r"""Deep linear networks learn one mode after another (Saxe, McClelland, Ganguli 2014).
 
 ``layers`` square matrices are trained on whitened inputs. With the singular values :math:`s_k` of
-the input-output correlation, the population risk is exactly (``risk``)
+the input-output correlation, the population risk is exactly
 
 .. math:: R = \tfrac12 \| W_L \cdots W_1 - \mathrm{diag}(s) \|^2, \qquad s_k = s_1 r^{k-1}.
 
-The start is aligned and balanced: every layer is :math:`a_0^{1/L}` times the identity, in the
-singular vectors of the target. The entries ``(k, k)`` of all layers then stay equal, ``w_k``, and
-all other entries stay zero: one scalar per mode. For two layers the strength :math:`a = w^2` of a
-mode follows a sigmoid. An aligned but unbalanced start has one scalar per mode and layer; other
-starts do not close. The flow conserves :math:`W_{l+1}^T W_{l+1} - W_l W_l^T`.
+At the start every layer is :math:`a_0^{1/L}` times the identity, in the singular vectors of the
+target: aligned and balanced. The entries ``(k, k)`` of all layers then stay equal, ``w_k``, and all
+other entries stay zero: one scalar per mode. For two layers the strength :math:`a = w^2` of a mode
+follows a sigmoid. An aligned but unbalanced start has one scalar per mode and layer; training from
+a start without alignment does not close. The flow conserves :math:`W_{l+1}^T W_{l+1} - W_l W_l^T`.
 
 :D: size of the square matrices, and number of modes
 :layers: number of layers
@@ -37,17 +37,14 @@ limits = (
 
 
 def start(D=4, layers=2, a0=1e-3):
-    """Trained arrays at step 0: the layers, shape (layers, D, D)."""
     return {"W": np.broadcast_to(a0 ** (1 / layers) * np.eye(D), (layers, D, D))}
 
 
 def fixed(D, s1=4.0, ratio=0.5):
-    """Untrained arrays: the singular values of the target, shape (D,)."""
     return {"s": s1 * ratio ** np.arange(D)}
 
 
 def risk(theta, xp, D, layers):
-    """Population risk."""
     product = xp.eye(D)
     for layer in range(layers):
         product = theta["W"][layer] @ product

@@ -1,24 +1,23 @@
 r"""An induction head: two layers copy what followed the query before (Musat et al. 2025).
 
 A sequence has N pairs of an item and its label, then one of the items again, the query; the model
-outputs the label of the query. Items and labels are orthonormal, and so are positions, which come
-in planes: an item at p, its label at M p, the query in its own plane, :math:`M^2 = -I`. From
-:math:`z = [\mathrm{token}; \mathrm{position}] \in R^{2D}` two causal layers of attention with
-merged query-key matrices are concatenated to the residual stream,
-:math:`h = [z;\, \mathrm{attend}(z, z W_1 z^T)]`, :math:`[h;\, \mathrm{attend}(h, h W_2 h^T)]`, and
-:math:`W_3` reads the label from the result. The loss is half the squared error; all matrices start
-at zero.
+outputs the label of the query. Items and labels are orthonormal vectors, and so are positions,
+which come in planes: an item at p has its label at M p with :math:`M^2 = -I`, and the query has its
+own plane. From :math:`z = [\mathrm{token}; \mathrm{position}] \in R^{2D}` the outputs of two causal
+layers of attention with merged query-key matrices are concatenated to the residual stream, :math:`h
+= [z;\, \mathrm{attend}(z, z W_1 z^T)]`, :math:`[h;\, \mathrm{attend}(h, h W_2 h^T)]`, and
+:math:`W_3` reads the label. The loss is half the squared error; all matrices start at zero.
 
-Tokens and positions are random frames. Every equality under such a law also holds under a finite
-group of frames that is rich enough: products of exchanges and signs of coordinates (Pauli
-matrices), which include M among those of positions. The law of this group is enumerated exactly.
-Theorem 1 of the paper leaves :math:`W_1 = \mathrm{diag}(\alpha_1 I, \alpha_2 I + \alpha_3 M)`, 4 +
-8 scalars in :math:`W_2` (``beta1`` to ``beta4`` of token by token, ``b`` and ``c`` of I and M,
-position by position) and 4 in :math:`W_3`: 19 scalars; the two of M at the query's own position
-have zero gradient.
+Tokens and positions are random orthonormal frames. Entries that stay equal under the law of all
+frames also stay equal under a finite group of frames: products of exchanges and signs of
+coordinates (Pauli matrices), which include M among those of positions. The law of this group is
+enumerated exactly. Theorem 1 of the paper leaves :math:`W_1 = \mathrm{diag}(\alpha_1 I, \alpha_2 I
++ \alpha_3 M)`, 4 + 8 scalars in :math:`W_2` (``beta1`` to ``beta4`` of token by token, ``b`` and
+``c`` of I and M, position by position) and 4 in :math:`W_3`, 19 scalars in all; the two of M at the
+query's own position have zero gradient.
 
-Reconstructed from the abstract and notes, not from the printed equations. Chosen here: causal masks
-include the token itself, and the query is the last token, in its own plane, averaged over the
+The model is reconstructed from the abstract and notes, not from the printed equations. Here causal
+masks include the token itself, and the query is the last token, in its own plane, averaged over the
 pairs.
 
 :N: number of pairs of an item and its label
@@ -80,19 +79,13 @@ def law(N):
 
 
 def attend(h, scores, xp):
-    """Output of one causal attention layer, shape (queries, d).
-
-    `h`, shape (tokens, d); `scores`, shape (queries, tokens).
-    """
+    """Output of one causal attention layer, shape (queries, d), from rows h and scores."""
     weights = xp.exp(scores) * np.tri(*scores.shape, scores.shape[1] - scores.shape[0])
     return weights / xp.sum(weights, axis=1, keepdims=True) @ h
 
 
 def loss(theta, sample, xp):
-    """Half of the squared error of the label for one sequence.
-
-    `sample`: ``z``, shape (2 N + 1, 2 D), and ``y``, shape (D,).
-    """
+    """Half of the squared error of the label for one sequence."""
     h = sample["z"]
     h = xp.hstack([h, attend(h, h @ theta["W1"] @ h.T, xp)])
     out = xp.hstack([h[-1:], attend(h, h[-1:] @ theta["W2"] @ h.T, xp)]) @ theta["W3"].T

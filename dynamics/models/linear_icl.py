@@ -3,19 +3,18 @@ r"""Linear attention in context (Zhang, Frei, Bartlett 2023; Zhang, Singh, Latha
 A prompt has N examples :math:`(x_n, y_n)`, :math:`y = w \cdot x`, of a task :math:`w \sim N(0, I)`,
 and a query :math:`x_q`; inputs are :math:`N(0, \Lambda)`. With :math:`\beta = \frac1N \sum y_n x_n`
 the heads of linear attention output :math:`\hat y = \sum_h u_h\, \beta^T U_h x_q`. The Gaussian law
-enters only through its moments, so the risk has an exact closed form (``risk``): with
-:math:`M = \sum_h u_h U_h` and :math:`\Gamma = (1 + \frac1N) \Lambda + \frac{\mathrm{tr} \Lambda}{N}
-I`,
+enters only through its moments, so the risk has a closed form: with :math:`M = \sum_h u_h U_h` and
+:math:`\Gamma = (1 + \frac1N) \Lambda + \frac{\mathrm{tr} \Lambda}{N} I`,
 
 .. math:: R = \tfrac12 \mathrm{tr} [\Lambda - 2 \Lambda^2 M + M^T \Lambda \Gamma M \Lambda],
    \qquad M^* = \Gamma^{-1}.
 
-``rank=0`` is the merged head with a matrix U: from U = s I training closes on one s per eigenvalue
-of :math:`\Lambda`, and u. The flow conserves :math:`u^2 - |U|^2`; descent changes it at order eta.
-``ratio`` other than 1 starts off balance; at ratio 1, s and u of white inputs stay proportional.
-``rank=R`` has ``heads`` separate heads, :math:`U_h = \sum_r k_{hr} q_{hr}^T`, from a random start
-without equal entries: the risk falls from plateau to plateau. Eigenvalues are
-``least + slope (D - 1 - d)``.
+``rank=0`` is the merged head with a matrix U: from U = s I training closes on u and one s per
+eigenvalue of :math:`\Lambda`. The flow conserves :math:`u^2 - |U|^2`, which descent changes at
+order eta. A ``ratio`` other than 1 starts off balance; at ratio 1, s and u of white inputs stay
+proportional. ``rank=R`` has ``heads`` separate heads, :math:`U_h = \sum_r k_{hr} q_{hr}^T`, from a
+random start without equal entries: the risk falls from plateau to plateau. Eigenvalues of
+:math:`\Lambda` are ``least + slope (D - 1 - d)``.
 
 :D: dimension of the inputs
 :N: number of examples in a prompt
@@ -51,7 +50,6 @@ limits = (
 
 
 def start(D=4, w0=1e-3, ratio=1.0, rank=0, heads=4, seed_0=0):
-    """Trained arrays at step 0; random, with seed `seed_0`, for a rank above 0."""
     if not rank:
         return {"U": w0 / np.sqrt(D) * np.eye(D)[None], "u": np.full(1, ratio * w0)}
     draw = np.random.default_rng(seed_0).standard_normal
@@ -60,12 +58,10 @@ def start(D=4, w0=1e-3, ratio=1.0, rank=0, heads=4, seed_0=0):
 
 
 def fixed(D, least=1.0, slope=0.0):
-    """Untrained arrays: the eigenvalues of the covariance of the inputs, shape (D,)."""
     return {"eigenvalues": least + slope * np.arange(D)[::-1]}
 
 
 def risk(theta, xp, D, rank, N=31):
-    """Population risk."""
     U = xp.einsum("hrd,hre->hde", theta["k"], theta["q"]) if rank else theta["U"]
     M, Lambda = xp.einsum("h,hde->de", theta["u"], U), xp.diag(theta["eigenvalues"])
     Gamma = (1 + 1 / N) * Lambda + xp.trace(Lambda) / N * xp.eye(D)

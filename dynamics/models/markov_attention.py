@@ -7,11 +7,11 @@ by
 
 .. math:: z = e^2 (1 + 2 w |w|),
 
-and a bias, set to its optimum here, shifts both: with :math:`m = \tfrac12 \ln \tfrac pq +
-\mathrm{asinh} [\tfrac{p - q}{2 \sqrt{pq}} e^{-z/2}]` the logits are :math:`m \pm z/2`. The risk in
-(e, w) has an exact closed form (``risk``).
+and a bias, set to its optimum here, shifts both logits: with :math:`m = \tfrac12 \ln \tfrac pq +
+\mathrm{asinh} [\tfrac{p - q}{2 \sqrt{pq}} e^{-z/2}]` they are :math:`m \pm z/2`. The risk in (e, w)
+has an exact closed form.
 
-The flow conserves :math:`e^2 - w^2 - \mathrm{sgn}(w) \ln |w|`. For p + q < 1 the separatrix of its
+The flow conserves :math:`e^2 - w^2 - \mathrm{sgn}(w) \ln |w|`. For p + q < 1 the separatrix of the
 saddle :math:`w = -1/\sqrt 2, e = 0` divides the plane: one side converges to the curve of global
 minima, where the transformer outputs the chain's probabilities (``bigram``), the other to e = 0,
 where it outputs the stationary probabilities (``unigram``). The default start is on the ``bigram``
@@ -38,7 +38,6 @@ panels = [("e", "w"), ("z",), ("risk",)]
 
 
 def start(e0=1.1, w0=-1.5):
-    """Trained arrays at step 0."""
     return {"e": np.full(1, e0), "w": np.full(1, w0)}
 
 

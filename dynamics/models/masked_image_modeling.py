@@ -2,9 +2,9 @@ r"""Masked image modelling learns which patches belong together (Huang, Wen, Chi
 
 An image belongs to one of K clusters, drawn uniformly. A cluster partitions the P patches into
 areas; area a has a feature :math:`v_a` and an independent latent :math:`z_a`, and each of its
-patches has the content :math:`z_a v_a`. A uniform set of patches is masked: their tokens contain
-only the position :math:`e_p`. One layer of softmax attention reconstructs them from the unmasked
-ones,
+patches has the content :math:`z_a v_a`. Tokens of a uniformly random set of masked patches contain
+only the position :math:`e_p`. One layer of softmax attention reconstructs the masked patches from
+the unmasked ones,
 
 .. math::
    \hat X_p = \sum_{q\ \mathrm{unmasked}} u_{pq} X_q, \qquad
@@ -12,8 +12,8 @@ ones,
 
 and Q is trained on :math:`\tfrac12 \sum_{p\ \mathrm{masked}} |\hat X_p - X_p|^2` from Q = 0. The
 entries that move are correlations of a patch with positions, :math:`\Upsilon = e_p^\top Q e_q`, and
-with features, :math:`\Phi = e_p^\top Q v`. Phase I: the global feature is decoupled first. Phase
-II: a patch attends to its own area.
+with features, :math:`\Phi = e_p^\top Q v`. In Phase I a patch decouples from the global feature; in
+Phase II a patch learns to attend to its own area.
 
 :P: number of patches
 :C_global: patches of the global area, area 0
@@ -61,7 +61,7 @@ limits = (
 
 
 def images(P, C_global, C_local, areas="", masked=1, z="1", odds=""):
-    """Law of the images: partitions from area ids or from sizes, masks and latents."""
+    """Law of the images: masks, latents, and partitions from area ids or from sizes."""
     words = [[int(area) for area in row.split(",")] for row in areas.split(";") if areas]
     values = tuple(float(value) for value in z.split(","))
     chances = tuple(float(p) for p in odds.split(",")) if odds else (1 / len(values),) * len(values)
@@ -70,7 +70,7 @@ def images(P, C_global, C_local, areas="", masked=1, z="1", odds=""):
 
 
 def rows_of(*drawn):
-    """Types of equal rows of Q; arguments as for `images`."""
+    """Types of rows of Q that stay equal, for the arguments of `images`."""
     made = images(*drawn)
     if not made.area_ids.any():
         raise ValueError("no patch is in a local area, of number 1 or more")
@@ -78,14 +78,13 @@ def rows_of(*drawn):
 
 
 def start(P=256, C_global=128, C_local=4, areas=""):
-    """Trained arrays at step 0."""
     partitions = images(P, C_global, C_local, areas).area_ids
     size = partitions.shape[1] + feature_offsets(partitions)[-1]
     return {"Q": np.zeros((size, size))}
 
 
 def fixed(P, C_global, C_local, areas, masked):
-    """Orthonormal basis, and the local and the global patch reported by `observe`."""
+    """Orthonormal basis, and the local and the global patch that `observe` reports."""
     rows = rows_of(P, C_global, C_local, areas, masked)
     watched = rows.references[2:]
     patches = [rows.types[row].patches[0] for row in watched]
@@ -109,10 +108,7 @@ def law(P, C_global, C_local, areas, masked=128, z="1", odds=""):
 
 
 def of_masked(theta, sample, xp):
-    """Loss, floor, own attention, and visibility of the own area, for each masked patch.
-
-    `sample`: ``feature`` and ``z`` of each patch, and indices ``masked`` of the masked patches.
-    """
+    """Loss, least loss, own-area attention and own-area visibility, for each masked patch."""
     basis, masked, size = theta["basis"], sample["masked"], len(sample["z"])
     queries = (basis[:size] @ theta["Q"] @ basis.T)[masked]
     area = xp.eye(len(basis) - size)[sample["feature"]]
@@ -173,9 +169,10 @@ def hypergeometric(sizes, unmasked):
 
 
 def areas_of(cluster, merging):
-    """Yield (Phi, number of merged areas, (Ups, patches) of each class), p's own area first."""
+    """Yield Phi, number of merged areas, and (Ups, patches) of each class; p's own area first."""
     for area in cluster:
-        cells = [(ups, size) for ups, size in area.cells if ups > 0]  # Ups 0 belongs to p itself
+        # Ups 0 is that of the patch p itself.
+        cells = [(ups, size) for ups, size in area.cells if ups > 0]
         if merging and len(cells) == 1:
             ((ups, size),), many = cells, area.multiplicity
             yield area.phi, many, [(ups, size * many)]
@@ -186,7 +183,7 @@ def areas_of(cluster, merging):
 def squares(copies, size, h):
     """Expected sum of squared attentions to equal areas, divided by the square of their sum.
 
-    Conditioned on h unmasked patches among the ``size`` patches of ``copies`` areas.
+    Of the ``size`` patches in ``copies`` equal areas, h are unmasked.
     """
     if copies == 1 or h == 0:
         return 1.0
@@ -194,12 +191,12 @@ def squares(copies, size, h):
 
 
 def configurations(P, C_global, C_local, areas, masked, z, odds):
-    """Numbers of unmasked patches per class, and latents, given that a patch is masked.
+    """Yield numbers of unmasked patches per class, and latents, given that a patch is masked.
 
-    Enumerated for every type of rows and every cluster. A class is the set of patches with one Ups
-    in an area. If z has one value, equal areas with a single class are merged: the configuration
-    has their total count and the expected sum of their squared attentions. Configurations of
-    probability below 1e-32 are dropped.
+    A class is the set of patches with one Ups in an area; all types of rows and all clusters are
+    enumerated. If z has one value, equal areas with a single class are merged into their total
+    count and the expected sum of their squared attentions. Configurations of probability below
+    1e-32 are dropped.
     """
     rows = rows_of(P, C_global, C_local, areas, masked, z, odds)
     drawn, merging = rows.parameters, len(rows.parameters.z) == 1
@@ -245,10 +242,7 @@ def configurations(P, C_global, C_local, areas, masked, z, odds):
 
 
 def of_configuration(scalars, sample, xp, order):
-    """Loss of a masked patch, its floor, and its attention to its own area.
-
-    `sample`: from `configurations`; `order`: names of the scalars.
-    """
+    """Loss of a masked patch, its least loss, and its attention to its own area."""
     state, z, width = xp.stack([scalars[name] for name in order]), sample["z"], len(sample["z"])
     ups = state[sample["ups"]]
     features = z[sample["area"]] * state[sample["phi"]]

@@ -40,7 +40,7 @@ def start():
 
 
 def law(p=0.75, alpha=0.95):
-    """Both tokens with their probabilities."""
+    """Both tokens ``x`` with their one-hot labels ``y`` and their probabilities."""
     yield p, {"x": np.array([1.0, 0.0]), "y": np.array([1.0, 0.0])}
     yield 1 - p, {"x": np.array([alpha, (1 - alpha**2) ** 0.5]), "y": np.array([0.0, 1.0])}
 
@@ -50,10 +50,7 @@ def logits(theta, sample):
 
 
 def loss(theta, sample, xp):
-    """Cross-entropy of one token.
-
-    `sample`: ``x``, shape (2,), and the label ``y``, one-hot, shape (2,).
-    """
+    """Cross-entropy of one token."""
     return -sample["y"] @ xp.log_softmax(logits(theta, sample))
 
 

@@ -9,9 +9,9 @@ from :math:`w_i = 0`, the limit of the paper's random starts at large D. The tar
 ``F_..`` are Fourier coefficients of the network, ``w_k`` the root mean square of the weights of a
 coordinate. Weights of a coordinate outside the target stay 0, so training closes on the same
 scalars for every D. The merged-staircase property (every monomial adds at most one coordinate to
-those before it) is necessary for learning the target, and nearly sufficient in wide networks;
-networks with few neurons may stop earlier. A monomial that adds two coordinates is not learned from
-w = 0.
+those before it) is necessary for learning the target, and nearly sufficient in wide networks. A
+monomial that adds two coordinates is not learned from w = 0; networks with few neurons may stop
+earlier.
 
 :D: dimension of the hypercube
 :neurons: number of neurons
@@ -37,31 +37,24 @@ events = {f"T_{name}": f"F_{name} >= 1/2" for name in ("1", "12", "123")}
 
 
 def start(D=5, neurons=12):
-    """Trained arrays at step 0."""
     a = np.linspace(-1.0, 1.0, neurons)
     return {"W": np.zeros((neurons, D)), "a": a, "b": np.roll(a, neurons // 3)}
 
 
 def law(D, target="staircase"):
-    """Every input with its probability and label."""
+    """Every input ``x``, shape (D,), with its label ``y`` and its probability."""
     for signs in itertools.product((-1.0, 1.0), repeat=D):
         x = np.array(signs)
         yield 0.5**D, {"x": x, "y": sum(np.prod(x[term]) for term in PRODUCTS[target])}
 
 
 def network(theta, x, xp):
-    """Output of the network for one input.
-
-    `x`, shape (D,).
-    """
+    """Output of the network for one input."""
     return theta["a"] @ xp.tanh(theta["W"] @ x + theta["b"]) / len(theta["a"])
 
 
 def loss(theta, sample, xp):
-    """Half of the squared error for one input.
-
-    `sample`: ``x``, shape (D,), and ``y``.
-    """
+    """Half of the squared error for one input."""
     return (network(theta, sample["x"], xp) - sample["y"]) ** 2 / 2
 
 

@@ -2,7 +2,8 @@ r"""Positional attention learns which patches belong together (Jelassi, Sander, 
 
 An image has D patches in sets of C. All patches of one set, the signal set, have the value y of the
 label; a patch of any other set has the value +1 or -1 with probability q/2 each, else 0. One layer
-of attention by positions mixes the patches, and a polynomial of degree p is summed over them:
+of attention by positions mixes the patches, and a polynomial of degree p is summed over the
+mixtures:
 
 .. math:: S = \mathrm{softmax}(s A), \quad o_i = D \sum_j S_{ij} \langle v, X_j \rangle, \quad
    F = \sum_i o_i^p + \nu o_i, \quad R = E \log(1 + e^{-y F})
@@ -10,8 +11,8 @@ of attention by positions mixes the patches, and a polynomial of degree p is sum
 The diagonal of A stays at beta. Noise of the patches is orthogonal to the feature and does not
 enter F, so v has one entry, alpha (Lemma 4.2). Exchanging patches within sets, and exchanging sets,
 are symmetries, so A has two scalars, gamma within sets and rho between sets (Lemma 4.1). The sum
-over all samples reduces to one over the numbers of +1 and -1 in each set. It is evaluated by
-central moments, about the mean of each set, to avoid cancellation.
+over all samples reduces to a sum over the numbers of +1 and -1 in each set, evaluated by central
+moments about the mean of each set to avoid cancellation.
 
 :D: number of patches
 :C: number of patches of a set
@@ -45,7 +46,8 @@ from dynamics.models.counts import multisets
 
 SOURCE = "arXiv 2210.09221"
 TIE = 500
-"""Largest abs(F), in rounding errors of the sum of absolute terms, that counts as an error."""
+"""Largest abs(F) that counts as an error, in units of the rounding error of the sum of absolute
+terms."""
 eta, steps = 0.02, 100_000
 limits = (
     "D >= 4",
@@ -71,18 +73,17 @@ panels = (("alpha",), ("gamma", "rho"), ("log G",), ("log risk",))
 
 
 def start(D=16, p=3, nu=1e-3, beta=1.0, alpha0=None):
-    """Trained arrays at step 0."""
     value = nu ** (1 / (p - 1)) if alpha0 is None else alpha0
     return {"v": np.full(1, value), "A": beta * np.eye(D)}
 
 
 def fixed(D, C=4):
-    """Untrained arrays: the set of each patch."""
+    """Untrained arrays: the number of the set of each patch."""
     return {"sets": np.arange(D) // C}
 
 
 def law(D, C, q=0.5, random_sets="any"):
-    """Every sample with its probability."""
+    """Every sample ``X``, shape (D, 1), with its label ``y`` and its probability."""
     chances, sets = {1: q / 2, -1: q / 2, 0: 1 - q}, D // C
     mixed = random_sets == "mixed"
     share = (1 - 2 * (q / 2) ** C if mixed else 1.0) ** (sets - 1)
@@ -103,10 +104,7 @@ def shares(theta, sample, xp, D, p, nu, scale):
 
 
 def loss(theta, sample, xp, D, p, nu, beta, scale=1.0):
-    """Logistic loss of one sample.
-
-    `sample`: ``X``, shape (D, 1), or (D, d) with noise, and ``y``.
-    """
+    """Logistic loss of one sample."""
     held = {**theta, "A": xp.where(xp.eye(D) > 0, beta, theta["A"])}
     return xp.softplus(-sample["y"] * xp.sum(shares(held, sample, xp, D, p, nu, scale)))
 
@@ -130,12 +128,11 @@ def observables(theta, xp, D, scale):
 
 
 def sizes(D, C):
-    """Number of entries that share each scalar."""
     return {"alpha": 1, "gamma": D * (C - 1), "rho": D * (D - C)}
 
 
 def configurations(D, C, q, random_sets):
-    """Numbers of +1 and of -1 in the signal set and in each random set, with their probability."""
+    """Yield the numbers of +1 and -1 in each set, the signal set first, with their probability."""
     mixed = random_sets == "mixed"
     share = 1 - 2 * (q / 2) ** C if mixed else 1.0
     kinds = [
@@ -149,10 +146,9 @@ def configurations(D, C, q, random_sets):
 
 
 def weights(scalars, xp, D, C, beta, scale):
-    """Attention of a patch to itself minus to a mate, to a mate, and to a patch of another set.
+    """Attentions of a patch: own minus mate (patch of the same set), mate, patch of another set.
 
-    A mate is another patch of the same set. Exponentials do not overflow, and the difference has
-    full relative accuracy.
+    Exponentials do not overflow, and the difference has full relative accuracy.
     """
     b, g, r = scale * beta, scale * scalars["gamma"], scale * scalars["rho"]
     top = xp.stop_gradient(xp.maximum(b, xp.maximum(g, r)))
@@ -184,10 +180,7 @@ def parts(scalars, sample, xp, D, C, p, nu, beta, scale):
 
 
 def reduced(scalars, sample, xp, D, C, p, nu, beta, scale):
-    """Logistic loss of one configuration.
-
-    `sample`, shape (D / C, 2): numbers of +1 and of -1 in each set, the signal set first.
-    """
+    """Logistic loss of one configuration: numbers of +1 and -1 in each set, shape (D / C, 2)."""
     return xp.softplus(-parts(scalars, sample, xp, D, C, p, nu, beta, scale).sum())
 
 

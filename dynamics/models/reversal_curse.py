@@ -6,11 +6,11 @@ last token is predicted from the first two by one layer of attention and a decod
 .. math:: b_l = \mathrm{softmax}(z_{r l}) \text{ over the token and the arrow r}, \qquad
    R = -E \ln \mathrm{softmax}(Y^\top b / \|b\|) ,
 
-all from zero. ``both`` facts are trained in both directions; ``one`` facts are trained forwards
-only, and ``one`` others backwards only. The untrained directions are held out: increasing the
-weight from one token to another does not increase the weight back. Exchanging facts, and forwards
-with backwards, are symmetries, so training closes on a number of scalars that does not depend on
-the sizes.
+with z and Y zero at the start. ``both`` facts are trained in both directions; ``one`` facts are
+trained forwards only, and ``one`` others backwards only. The untrained directions are held out:
+increasing the weight from one token to another does not increase the weight back. Exchanging facts,
+and forwards with backwards, are symmetries, so the number of scalars does not depend on the numbers
+of facts.
 
 :both: number of facts trained in both directions
 :one: number of facts trained forwards only, and of facts trained backwards only
@@ -41,16 +41,12 @@ panels = [("known", "held_out_known"), ("log risk", "held_out_risk")]
 
 
 def start(both=4, one=2):
-    """Trained arrays at step 0."""
     tokens = 2 + 2 * (both + 2 * one)
     return {"z": np.zeros((2, tokens)), "Y": np.zeros((tokens, tokens))}
 
 
 def _sentences(both, one, trained):
-    """Yield token, arrow and next token; tokens 0 and 1 are arrows.
-
-    The two tokens of a fact are consecutive, the first one even.
-    """
+    """Yield token, arrow, next token; 0 and 1 are arrows, 2 k and 2 k + 1 the tokens of a fact."""
     for fact in range(both + 2 * one):
         for arrow in (0, 1):
             known = fact < both or (fact < both + one) == (arrow == 0)
@@ -66,7 +62,7 @@ def _law(both, one, trained):
 
 
 def law(both, one):
-    """Sentences of training, with their probabilities."""
+    """Trained sentences (the ``shown`` tokens, ``arrow`` and ``last``) with their probabilities."""
     return _law(both, one, True)
 
 
@@ -81,10 +77,7 @@ def _chances(theta, sample, xp):
 
 
 def loss(theta, sample, xp):
-    """Cross-entropy of the last token of one sentence.
-
-    `sample`: ``shown``, the two first tokens, ``arrow`` and ``last``.
-    """
+    """Cross-entropy of the last token of one sentence."""
     return -_chances(theta, sample, xp)
 
 

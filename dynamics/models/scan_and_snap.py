@@ -7,12 +7,12 @@ predicted by
 .. math:: b_l = \frac{x_l e^{z_l}}{\sum_m x_m e^{z_m}}, \qquad
    R = -E \ln \mathrm{softmax}_n (Y^\top b / \|b\|) ,
 
-with attention logits z and a decoder Y, both from zero. Here n has two values of probability 1/2.
-The common tokens share ``share`` equally; each distinct token of n has ``ratio`` times the share of
-the distinct token before it. At ratio 1, exchanging tokens and the two next tokens are symmetries:
-training closes on three scalars and conserves common :math:`z_c` + 2 distinct :math:`z_d = 0`. The
-paper has several queries, and a decoder that learns faster than attention; here both have the same
-rate.
+with attention logits z and a decoder Y, both zero at the start. Here n has two values of
+probability 1/2. The common tokens share ``share`` equally; each distinct token of n has ``ratio``
+times the share of the distinct token before it. At ratio 1, exchanging tokens and the two next
+tokens are symmetries: training closes on three scalars and conserves common :math:`z_c` + 2
+distinct :math:`z_d = 0`. The paper has several queries, and a decoder that learns faster than
+attention; here attention and decoder have the same rate.
 
 :common: number of common tokens
 :distinct: number of distinct tokens of each next token
@@ -38,18 +38,16 @@ events = {"T_scan": "attention_c <= share/2"}
 
 
 def start(common=20, distinct=40):
-    """Trained arrays at step 0."""
     tokens = common + 2 * distinct
     return {"z": np.zeros(tokens), "Y": np.zeros((tokens, 2))}
 
 
 def names(common):
-    """Name of each scalar, and one entry equal to it."""
     return {"z_c": ("z", 0), "z_d": ("z", common), "Y_d": ("Y", common, 0)}
 
 
 def law(common, distinct, share=0.5, ratio=1.0):
-    """One sequence for each next token, with probability 1/2."""
+    """One sequence for each next token, with probability 1/2: shares ``x``, one-hot ``next``."""
     powers = ratio ** np.arange(distinct)
     for n in (0, 1):
         own = np.zeros((2, distinct))
@@ -64,16 +62,13 @@ def _attention(theta, sample, xp):
 
 
 def loss(theta, sample, xp):
-    """Cross-entropy of the next token for one sequence.
-
-    `sample`: ``x``, shares of the tokens, and ``next``, one-hot, shape (2,).
-    """
+    """Cross-entropy of the next token for one sequence."""
     b = _attention(theta, sample, xp)
     return -xp.log_softmax(theta["Y"].T @ b / xp.sqrt(xp.sum(b**2))) @ sample["next"]
 
 
 def observe(theta, sample, xp, common, distinct):
-    """Attention on the common tokens, and share of the first distinct token in the rest."""
+    """Attention on the common tokens, and share of the first distinct token in the rest of it."""
     b = _attention(theta, sample, xp)
     first = xp.max(sample["next"] * xp.stack([b[common], b[common + distinct]]))
     on_common = xp.sum(b[:common])

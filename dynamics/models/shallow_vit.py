@@ -12,8 +12,8 @@ output weights a,
 Equal tokens are represented by one token with a multiplicity, so the weights act on patterns alone:
 :math:`V = W_V \mu`, :math:`K = W_K \mu`, :math:`Q = W_Q \mu`. From a symmetric start, with neurons
 in whole orbits of the permutations of the patterns, attention closes on 16 scalars for any number
-of patterns. The same functions train samples that bring their own tokens ``X``, with :math:`W_V`,
-:math:`W_K`, :math:`W_Q` in place of V, K, Q.
+of patterns. If samples have their own tokens ``X``, the arrays V, K, Q are :math:`W_V`,
+:math:`W_K`, :math:`W_Q`.
 
 :M: number of patterns
 :m: number of neurons
@@ -80,12 +80,11 @@ def start(M=5, m=24, xi=0.01, seed_0=0, symmetric=True):
 
 
 def fixed(M, m):
-    """Untrained arrays: output weights, and the patterns as tokens of all samples."""
     return {"a": np.repeat([1.0, -1.0], [m - m // 2, m // 2]) / np.sqrt(m), "X": np.eye(M)}
 
 
 def law(M, n_star=25, n_confusion=4, others=7):
-    """Both samples with their probability."""
+    """Both samples: label ``y``, and ``times`` and ``is_relevant`` (0 or 1) of each token."""
     patterns = np.eye(M)
     for y, label in ((1.0, 0), (-1.0, 1)):
         two = (n_star, n_confusion)[:: int(y)]
@@ -94,11 +93,7 @@ def law(M, n_star=25, n_confusion=4, others=7):
 
 
 def attention(theta, sample, xp):
-    """Tokens X, and attention of each token (row) to all copies of each token, shape (n, n).
-
-    `sample`: ``times``, multiplicities, shape (n,); ``X``, shape (n, d), if it differs between
-    samples.
-    """
+    """Tokens X, and attention of each token (row) to all copies of each token, shape (n, n)."""
     X = (theta | sample)["X"]
     scores = X @ (theta["Q"].T @ theta["K"]) @ X.T
     return X, xp.softmax(scores + xp.log(sample["times"]), axis=-1)
@@ -107,8 +102,7 @@ def attention(theta, sample, xp):
 def reached(theta, sample, xp):
     """Margin y F of a sample, and its attention to relevant tokens.
 
-    `sample`: as in `attention`; ``y``; ``is_relevant``, shape (n,), 1 or 0; ``a``, shape (n, m), if
-    output weights differ between positions.
+    A sample may have its own output weights ``a`` for each position, shape (n, m).
     """
     X, P = attention(theta, sample, xp)
     neurons, a = xp.relu(P @ X @ (theta["W_O"] @ theta["V"]).T), (theta | sample)["a"]
@@ -118,7 +112,7 @@ def reached(theta, sample, xp):
 
 
 def loss(theta, sample, xp, margin=1.0, hinge=True, frozen="none"):
-    """Hinge loss of one sample, or -y F; `sample` as in `reached`."""
+    """Hinge loss of the margin y F of one sample, or -y F."""
     held = {name: xp.stop_gradient(theta[name]) for name in FROZEN[frozen]}
     yF, _ = reached(theta | held, sample, xp)
     return xp.relu(margin - yF) if hinge else -yF

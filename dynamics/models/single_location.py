@@ -6,8 +6,8 @@ reads the label by a trained vector v:
 
 .. math:: \hat y = \sum_l \mathrm{softmax}_l(X k)\, (X v)_l, \qquad R = \tfrac12 E (\hat y - y)^2 .
 
-In the paper tokens are Gaussian, and by the orthogonal group training closes on five overlaps;
-``single_location_gaussian`` trains that model on draws. This file is its finite counterpart,
+In the paper tokens are Gaussian, and orthogonal symmetry closes training on five overlaps;
+``single_location_gaussian`` trains that model on draws. This file has a finite counterpart,
 enumerated exactly: tokens have one mark (0 or 1), one label and two noise coordinates, each
 :math:`\pm 1`. From zero training closes on two of eight entries, ``kappa`` (k along the mark) and
 ``nu`` (v along the label).
@@ -46,10 +46,7 @@ def law(L):
 
 
 def loss(theta, sample, xp):
-    """Half of the squared error for one sequence.
-
-    `sample`: ``X``, shape (L, 4), and ``y``.
-    """
+    """Half of the squared error for one sequence."""
     attention = xp.softmax(sample["X"] @ theta["k"])
     return (attention @ (sample["X"] @ theta["v"]) - sample["y"]) ** 2 / 2
 

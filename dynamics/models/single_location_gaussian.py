@@ -2,12 +2,12 @@ r"""Single-location regression with Gaussian tokens, by draws (Marion, Berthier,
 
 Tokens are :math:`X_l \sim N(0, \gamma^2 I_d)`, the token that holds the label is
 :math:`\sqrt{d/2}\, k^* + N(0, \gamma^2 I_d)`, and :math:`y = X_{l^*} v^*`, with orthonormal
-:math:`k^*` and :math:`v^*`; the scores are :math:`X k / \sqrt d`. The law is only drawn from
-(``sample``), so gradients have standard errors. Equal entries follow from the declared
-``symmetry``: signed permutations of the other d - 2 coordinates and reversals of :math:`v^*`. The
-paper trains on the sphere and closes on five overlaps; from zero only ``kappa`` and ``nu`` move, at
-any d. Attention uses the softmax, as in the paper's model; the paper's analysis replaces it by the
-error function.
+:math:`k^*` and :math:`v^*`; the scores are :math:`X k / \sqrt d`. The law is only drawn from, so
+gradients have standard errors. Equal entries follow from the declared ``symmetry``: signed
+permutations of the other d - 2 coordinates and reversals of :math:`v^*`. The paper trains on the
+sphere and closes on five overlaps; from zero only ``kappa`` and ``nu`` move, at any d. Attention
+uses the softmax, as in the paper's model; the paper's analysis replaces the softmax by the error
+function.
 
 :d: dimension of the tokens
 :L: number of tokens
@@ -36,17 +36,14 @@ def start(d=8):
 
 
 def sample(rng, d, L=3, gamma=0.7):
-    """Draw one sequence."""
+    """Draw one sequence: tokens ``X``, shape (L, d), label ``y``, and its one-hot ``place``."""
     X, place = gamma * rng.standard_normal((L, d)), rng.integers(L)
     X[place, 0] += np.sqrt(d / 2)
     return {"X": X, "y": X[place, 1], "place": np.eye(L)[place]}
 
 
 def attention(theta, sample, xp):
-    """Attention to each token, shape (L,).
-
-    `sample`: ``X``, shape (L, d), ``y``, and ``place``, one-hot, shape (L,).
-    """
+    """Attention to each token, shape (L,)."""
     return xp.softmax(sample["X"] @ theta["k"] / np.sqrt(len(theta["k"])))
 
 

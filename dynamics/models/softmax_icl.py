@@ -12,7 +12,7 @@ and the counts n are multinomial, so the law is finite and enumerated exactly. F
 probability ``p1``; all other features share the rest equally. ``A1`` and ``A2`` are the entries of
 Q of a feature with itself (:math:`A_k` of the paper), ``B..`` those of a query with another
 feature. Adding a constant to a row of Q changes nothing, so the row sum is conserved; for equal p,
-``B = -A/(K-1)``. At an event the mean attention of a query on its own feature is 95 % of the
+``B = -A/(K-1)``. At each event the mean attention of a query on its own feature is 95 % of the
 largest possible value, the probability that this feature is in the prompt.
 
 :K: number of features
@@ -46,7 +46,7 @@ def start(K=3):
 
 
 def law(K, N=6, p1=1 / 3):
-    """Every prompt, as counts and a query, with its probability."""
+    """Every prompt (counts ``n`` of features, one-hot ``query``) with its probability."""
     p = np.array([p1, *[(1 - p1) / (K - 1)] * (K - 1)])
     for bars in itertools.combinations(range(N + K - 1), K - 1):
         n = np.diff([-1, *bars, N + K - 1]) - 1
@@ -56,10 +56,7 @@ def law(K, N=6, p1=1 / 3):
 
 
 def attention(theta, sample, xp):
-    """Attention of the query to the tokens of each feature, shape (K,).
-
-    `sample`: counts ``n`` and one-hot ``query``, both shape (K,).
-    """
+    """Attention of the query to all tokens of each feature, shape (K,)."""
     weights = sample["n"] * xp.exp(sample["query"] @ theta["Q"])
     return weights / xp.sum(weights)
 

@@ -6,9 +6,9 @@ the squared error, from :math:`w_r = (1/D, \dots, 1/D)`.
 
 By symmetry a neuron has one weight for the bits of the parity and one for all other bits, so the
 output depends on two sums of bits only: :math:`(k+1)(D-k+1)` configurations replace :math:`2^D`
-inputs. This file declares that reduction, which is checked against training of every entry at small
-D and runs at any D. If a bias is minus a sum of bits over D, as at D = 50, the start lies on a kink
-of the network, and rounding decides on which side training begins.
+inputs. The declared reduction on these configurations is compared with training of every entry at
+small D and runs at any D. If a bias is minus a sum of bits over D, as at D = 50, the start lies on
+a kink of the network, and rounding decides on which side training begins.
 
 :D: dimension of the hypercube
 :k: number of bits of the parity
@@ -36,50 +36,41 @@ events = {"T_parity": "risk <= 1/8"}
 
 
 def start(D=8, half=6):
-    """Trained arrays at step 0."""
     a, b = np.repeat([0.5, -0.5], half), np.tile(np.linspace(-D, D, half) / D, 2)
     return {"W": np.full((2 * half, D), 1 / D), "a": a, "b": b}
 
 
 def law(D, k=3):
-    """Every input with its probability and label."""
+    """Every input ``x``, shape (D,), with its label ``y`` and its probability."""
     for signs in itertools.product((-1.0, 1.0), repeat=D):
         yield 0.5**D, {"x": np.array(signs), "y": np.prod(signs[:k])}
 
 
 def loss(theta, sample, xp):
-    """Half of the squared error for one input.
-
-    `sample`: ``x``, shape (D,), and ``y``.
-    """
+    """Half of the squared error for one input."""
     hidden = xp.relu(theta["W"] @ sample["x"] + theta["b"])
     return (theta["a"] @ hidden - sample["y"]) ** 2 / 2
 
 
 def names(half, k):
-    """Name of each scalar, and one entry equal to it."""
     each = {"u": ("W", 0), "v": ("W", k), "a": ("a",), "b": ("b",)}
     return {f"{n}_{r}": (e[0], r, *e[1:]) for r in range(2 * half) for n, e in each.items()}
 
 
 def sizes(D, half, k):
-    """Number of entries that share each scalar."""
     each = {"u": k, "v": D - k, "a": 1, "b": 1}
     return {f"{name}_{r}": size for r in range(2 * half) for name, size in each.items()}
 
 
 def configurations(D, k):
-    """Sums of the bits of the parity and of all other bits, with probability and label."""
+    """Sums of bits, ``own`` inside and ``rest`` outside the parity, with probability and label."""
     for p, (minus, plus) in multinomial(k, (0.5, 0.5)):
         for q, (below, above) in multinomial(D - k, (0.5, 0.5)):
             yield p * q, {"own": plus - minus, "rest": above - below, "y": (-1.0) ** minus}
 
 
 def reduced(scalars, sample, xp, half):
-    """Half of the squared error for one configuration.
-
-    `sample`: ``own`` and ``rest``, sums of bits inside and outside the parity, and ``y``.
-    """
+    """Half of the squared error for one configuration of bit sums."""
     u, v, a, b = (xp.stack([scalars[f"{n}_{r}"] for r in range(2 * half)]) for n in "uvab")
     hidden = xp.relu(u * sample["own"] + v * sample["rest"] + b)
     return (a @ hidden - sample["y"]) ** 2 / 2

@@ -6,15 +6,15 @@ attends to itself and to earlier symbols by distance,
 
 .. math:: h_j = \sum_{k \le j} \mathrm{softmax}_k(v_{j-k})\, e_k ,
 
-in the second layer symbol i attends to place j by W, linearly, and copies the symbol at place j:
+in the second layer symbol i attends to place j linearly, by W, and copies the symbol at place j:
 
 .. math:: o_i = \sum_{j \le i} (e_i^T W h_j)\, e_j .
 
-The loss is the cross-entropy of the logits :math:`o_i`, averaged over places. With v on the
-previous symbol and W on equal symbols, :math:`o_i` counts the symbols that followed symbol i
-before: the induction head. With equal v it depends on counts of single symbols. W starts at ``w0``
-in every entry, v at 0. The sequences are enumerated; ``statistical_induction_drawn`` draws longer
-ones.
+The loss is the cross-entropy of the logits :math:`o_i`, averaged over places. If v selects the
+previous symbol and W equal symbols, :math:`o_i` counts the symbols that followed symbol i before:
+the induction head. If all entries of v are equal, :math:`o_i` depends on counts of single symbols.
+W starts at ``w0`` in every entry, v at 0. The sequences are enumerated;
+``statistical_induction_drawn`` draws longer ones.
 
 :L: length of the context
 :chains: free, or balanced: both symbols change with equal probability, so they are equally frequent
@@ -46,7 +46,7 @@ def start(L=7, w0=0.01):
 
 
 def law(L, chains="free"):
-    """Every sequence with its probability, integrated over chains by Gauss-Legendre quadrature."""
+    """Every sequence of one-hot ``symbols`` with its probability, integrated over chains."""
     nodes, weights = np.polynomial.legendre.leggauss(60)
     up, down = np.meshgrid((nodes + 1) / 2, (nodes + 1) / 2)
     down = up if chains == "balanced" else down
@@ -59,19 +59,13 @@ def law(L, chains="free"):
 
 
 def first_layer(v, xp):
-    """Attention of each place to each place, shape (L, L).
-
-    `v`, shape (L,).
-    """
+    """Attention of each place to each place, shape (L, L)."""
     distance = np.arange(len(v))[:, None] - np.arange(len(v))
     return xp.softmax(xp.where(distance >= 0, v[np.abs(distance)], -xp.inf), axis=-1)
 
 
 def loss(theta, sample, xp):
-    """Cross-entropy of the next symbols of one sequence, averaged over places.
-
-    `sample`: ``symbols``, one-hot, shape (L + 1, 2).
-    """
+    """Cross-entropy of the next symbols of one sequence, averaged over places."""
     e, label = sample["symbols"][:-1], sample["symbols"][1:]
     h = first_layer(theta["v"], xp) @ e
     seen = xp.cumsum(h[:, :, None] * e[:, None, :], axis=0)

@@ -1,8 +1,8 @@
 """Statistical induction heads on long sequences, by draws (Edelman et al. 2024).
 
-The minimal model of ``statistical_induction`` with sequences too long for enumeration. Chains and
-sequences are drawn, so gradients have standard errors. The law is invariant under exchange of the
-two symbols (``symmetry``): W has two scalars, v one per distance.
+This is the minimal model of ``statistical_induction`` with sequences too long for enumeration.
+Chains and sequences are drawn, so gradients have standard errors. The exchange of the two symbols
+leaves the law invariant (``symmetry``), so W has two scalars, and v has one per distance.
 
 :L: length of the context
 :w0: entries of W at the start

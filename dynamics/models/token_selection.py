@@ -54,10 +54,7 @@ def law(inputs=3, spread=0.2, draw=0, other=0.5):
 
 
 def attention(theta, sample, xp):
-    """Attention to each token, shape (7,).
-
-    `sample`: ``X``, shape (7, 2), and ``score``, shape (7,).
-    """
+    """Attention to each token of an input, shape (7,)."""
     return xp.softmax(sample["X"] @ theta["p"])
 
 

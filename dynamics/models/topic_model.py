@@ -2,9 +2,9 @@ r"""One layer of attention learns topics from masked words (Li, Li, Risteski 202
 
 Each of T topics has v words. A document draws ``chosen`` topics, then infinitely many words from
 these topics. A word is masked with probability ``masked``; a masked word is kept unchanged
-(``left``), replaced by any word (``random``), or replaced by the word MASK. The document as shown
-has the share :math:`f_u` of word u; from it, the word q shown in a masked place predicts the true
-word,
+(``left``), replaced by any word (``random``), or replaced by the word MASK. In the shown document
+word u has the share :math:`f_u`; from these shares, the word q shown in a masked place predicts the
+true word,
 
 .. math:: \hat e = \sum_u V_{\cdot u}\, \mathrm{softmax}_u (A_{qu} + \ln f_u), \qquad
    R = \tfrac12 E \| \hat e - e \|^2 + \tfrac\lambda2 \|V\|^2 ,
@@ -56,12 +56,10 @@ events = {"T_V": "V_same >= 1/(2*v)", "T_A": "A_same - A_other >= 1"}
 
 
 def start(T=4, v=2):
-    """Trained arrays at step 0."""
     return {"V": np.zeros((T * v, T * v + 1)), "A": np.zeros((T * v + 1, T * v + 1))}
 
 
 def names(T, v):
-    """Name of each scalar, and one entry equal to it."""
     own, other, mask = 0, v, T * v
     table = {"V_same": ("V", 0, own), "V_other": ("V", 0, other), "V_mask": ("V", 0, mask)}
     table |= {"A_same": ("A", 0, own), "A_other": ("A", 0, other), "A_to_mask": ("A", 0, mask)}
@@ -69,7 +67,7 @@ def names(T, v):
 
 
 def law(T, v, chosen=2, masked=0.15, left=0.1, random=0.1):
-    """Every masked word of every document with its probability."""
+    """Every masked ``word`` of every document, with ``share``, ``query`` and its probability."""
     words, topics = np.eye(T * v + 1), comb(T, chosen)
     for topic in combinations(range(T), chosen):
         own = [t * v + k for t in topic for k in range(v)]
@@ -82,10 +80,7 @@ def law(T, v, chosen=2, masked=0.15, left=0.1, random=0.1):
 
 
 def loss(theta, sample, xp, decay=1e-3):
-    """Loss of one masked word, with weight decay of V.
-
-    `sample`: ``share`` and ``query``, shape (T v + 1,), and ``word``, shape (T v,).
-    """
+    """Loss of one masked word, with weight decay of V."""
     weights = sample["share"] * xp.exp(sample["query"] @ theta["A"])
     answer = theta["V"] @ weights / xp.sum(weights)
     return xp.sum((answer - sample["word"]) ** 2) / 2 + decay / 2 * xp.sum(theta["V"] ** 2)
