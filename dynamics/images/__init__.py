@@ -1,11 +1,12 @@
 """Real images: data sets, small networks, training, and measurements of trained positions.
 
 The networks are small versions of those in Section 6 of Jelassi, Sander, Li (2022), Section 4.2 of
-Li et al. (2023) and Section 6 of Huang et al. (2024); two cores train one in seconds to minutes.
+Li et al. (2023) and Section 6 of Huang et al. (2024). Two cores train one network in seconds to
+minutes; nothing is downloaded.
 
 Shuffling at grid size s permutes blocks of s x s pixels, in the same way in all images. If patches
 fit into the blocks, a transformer sees the same patches in another order, so its accuracy has the
-same distribution. Nothing is downloaded.
+same distribution.
 """
 
 from __future__ import annotations
@@ -17,10 +18,7 @@ from dynamics.validation import InvalidRequest
 
 
 def require(module: str, package: str) -> Any:
-    """Import a module of the optional dependencies ``images``.
-
-    `module`: name to import; `package`: name for pip. Raises InvalidRequest if it is not installed.
-    """
+    """Import an optional dependency of ``images``, or raise InvalidRequest if not installed."""
     try:
         return importlib.import_module(module)
     except ImportError:

@@ -1,17 +1,16 @@
 """Patch association: contrast of a matrix over patches between neighbours and other pairs.
 
-The matrix M over pairs of patches is the Gram matrix of positions (Definition 2.2 of Jelassi,
-Sander, Li 2022) or the scores A. Each row is centred over the other patches, and all entries off
-the diagonal are divided by their root mean square. The contrast is the mean over pairs of
+The matrix over pairs of patches is the Gram matrix of positions (Definition 2.2 of Jelassi, Sander,
+Li 2022) or the scores A. Each row is centred over the other patches, and all entries off the
+diagonal are divided by their root mean square. The contrast is then the mean over pairs of
 neighbours minus the mean over all other pairs.
 
-The p-value is that of a permutation test: the share of random relabellings of the patches, the
-identity included, with at least the measured contrast. Neighbouring patches have pixels of similar
-variance, so positions that depend on the variance alone are similar too. Relabelling within
-`strata` of similar variance removes this effect, up to the width of a stratum.
-
-Heads may attend to neighbours or away from them: ``either`` is the p-value of the mean over heads
-of the squared contrast, with all heads relabelled in the same way.
+The p-value of a permutation test is the share of random relabellings of the patches, the identity
+included, with at least the measured contrast. Neighbouring patches have pixels of similar variance,
+so positions that depend on the variance alone are similar too; relabelling within `strata` of
+similar variance removes this effect, up to the width of a stratum. Since heads may attend to
+neighbours or away from them, a second p-value, ``either``, is that of the mean over heads of the
+squared contrast, with all heads relabelled in the same way.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ ROUNDING = 1e-12
 class Association(NamedTuple):
     """Contrast of neighbours with all other pairs, and its p-values.
 
-    `contrast`, shape (heads,): neighbours minus others, in units of the root mean square entry;
-    `p_value`: of the mean contrast over heads; `either`: of the mean squared contrast over heads.
+    `contrast`, shape (heads,), is in units of the root mean square entry; `p_value` is that of the
+    mean contrast over heads, `either` that of the mean squared contrast over heads.
     """
 
     contrast: FloatArray
@@ -55,9 +54,7 @@ def neighbours(rows: int, columns: int) -> NDArray[np.bool_]:
 
 
 def strata(values: ArrayLike, size: int = STRATUM) -> NDArray[np.int64]:
-    """Stratum of each value, shape (D,): groups of similar values; equal values share a group.
-
-    `values`, shape (D,); `size`: approximate number of values in a stratum.
+    """Stratum of each value: groups of about `size` similar values; equal values share a group.
 
     Examples
     --------
@@ -79,9 +76,8 @@ def association(
 ) -> Association:
     """Contrast of neighbours with all other pairs, with p-values of a permutation test.
 
-    `scores`, shape (heads, D, D) or (D, D); `near`, shape (D, D): pairs of neighbours, False on the
-    diagonal; `seed`: of the relabellings; `relabellings`: number of samples; `within`, shape (D,):
-    stratum of each patch; relabelling permutes patches within strata; by default one stratum.
+    `scores` has the shape (heads, D, D) or (D, D); `near`, shape (D, D), marks pairs of neighbours.
+    Relabelling permutes patches with equal numbers in `within`, by default all patches.
 
     Examples
     --------
@@ -130,5 +126,5 @@ def standardized(matrices: FloatArray) -> FloatArray:
 
 
 def _share(sampled: FloatArray, own: float) -> float:
-    """Share of values that are at least `own`, which counts itself."""
+    """Share of values that are at least `own`, among the sampled values and `own` itself."""
     return float((1 + (sampled >= own - ROUNDING).sum()) / (1 + len(sampled)))

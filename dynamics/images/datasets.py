@@ -36,7 +36,7 @@ FASHION = Path("/usr/share/datasets/fashion-mnist")
 """Folder of the files of Debian's package ``dataset-fashion-mnist``."""
 SHIPPED = ("digits", "fashion")
 TEST_DIGITS = 500
-"""Test images per 1797 images, drawn from a data set without a test set."""
+"""Number of test images drawn per 1797 images of a data set without a test set."""
 TRAIN, TESTS = 10_000, 2_000
 """Default upper limits on the numbers of training and of test images."""
 
@@ -50,10 +50,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Images:
-    """A data set of images.
-
-    `test`: None if the set has no test images; test images are then drawn from ``train``.
-    """
+    """A data set of images; without a `test` part, test images are drawn from `train`."""
 
     name: str
     train: Part
@@ -93,10 +90,9 @@ class Split(NamedTuple):
 
 
 def load(data: str | os.PathLike[str] = "digits") -> Images:
-    """Load a data set by name or from a folder.
+    """Load the data set ``"digits"`` or ``"fashion"``, or a folder of MNIST, CIFAR or SVHN files.
 
-    `data`: ``"digits"``, ``"fashion"``, or a folder with files of MNIST, CIFAR or SVHN. Raises
-    InvalidRequest if the set is not installed, or the folder lacks these files, or a file is
+    Raises InvalidRequest if the set is not installed, or the folder lacks these files, or a file is
     damaged.
     """
     if data == "digits":
@@ -120,11 +116,10 @@ def load(data: str | os.PathLike[str] = "digits") -> Images:
 
 
 def split(images: Images, samples: int = 0, tests: int = 0, seed: int = 0) -> Split:
-    """Draw disjoint training and test images with a seed.
+    """Draw disjoint training and test images with a seed, and standardize each channel.
 
-    `samples`, `tests`: numbers of images; 0 for all available, at most 10,000 and 2,000. Returns
-    Split: each channel of the training pixels has mean 0 and variance 1. Raises InvalidRequest if
-    the set has too few images.
+    `samples` and `tests` are numbers of images; 0 means all available, at most 10,000 and 2,000.
+    Raises InvalidRequest if the set has too few images.
     """
     random = np.random.default_rng([seed, 0])
     order = random.permutation(len(images.train.labels))
@@ -153,8 +148,7 @@ def split(images: Images, samples: int = 0, tests: int = 0, seed: int = 0) -> Sp
 def shuffled(pixels: Floats, order: NDArray[np.int64], size: int) -> Floats:
     """Permute blocks of size x size pixels: block k of the result is block order[k].
 
-    `pixels`, shape (N, height, width, channels); `order`, shape (height // size * width // size,):
-    permutation of the blocks, numbered row by row; `size`: divides height and width.
+    Blocks are numbered row by row, and `size` divides height and width.
 
     Examples
     --------
@@ -191,7 +185,7 @@ def _part(pixels: NDArray[Any], labels: Any, name: str) -> Part:
 def _images(name: str, train: Part, test: Part | None = None) -> Images:
     if test is not None and test.pixels.shape[1:] != train.pixels.shape[1:]:
         raise InvalidRequest(
-            f"data={name!r}: training images of {train.pixels.shape[1:]} and test images of "
+            f"data={name!r}: training images have the shape {train.pixels.shape[1:]}, test images "
             f"{test.pixels.shape[1:]}"
         )
     return Images(name, train, test)
@@ -200,7 +194,7 @@ def _images(name: str, train: Part, test: Part | None = None) -> Images:
 def _both(
     folder: Path, name: str, files: tuple[Path | None, ...], read: Callable[[Path], Part]
 ) -> Images | None:
-    """Data set of a training and a test file; None if both are missing."""
+    """Data set of a training and a test file, or None if both files are missing."""
     train, test = files
     if train is None and test is None:
         return None
@@ -215,7 +209,7 @@ def _file(*paths: Path) -> Path | None:
 
 
 def _idx(folder: Path) -> Images | None:
-    """Read MNIST-like files, in the folder or in the subfolders of torchvision."""
+    """Read MNIST-like files in a folder or the subfolders of torchvision, or return None."""
     below = [folder / name / "raw" for name in ("MNIST", "FashionMNIST", "KMNIST")]
     for path in (folder, folder / "raw", *below):
         stems = [path / f"{which}-images-idx3-ubyte" for which in ("train", "t10k")]
@@ -260,7 +254,7 @@ def _cifar_part(folder: Path, names: Sequence[str]) -> Part:
 
 
 def _svhn(folder: Path) -> Images | None:
-    """Read SVHN, format 2, in which the class 0 has the label 10."""
+    """Read SVHN, format 2, in which the class 0 has the label 10, or return None."""
     files = tuple(_file(folder / f"{which}_32x32.mat") for which in ("train", "test"))
     return _both(folder, str(folder), files, _svhn_part)
 

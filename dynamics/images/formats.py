@@ -29,10 +29,10 @@ LONGEST = 120
 
 
 def read_idx(path: str | os.PathLike[str]) -> NDArray[np.generic]:
-    """Read the array of an IDX file, with the type and shape in its header.
+    """Read the array of an IDX file, plain or compressed by gzip.
 
-    `path`: plain or compressed, detected from the content. Raises InvalidRequest if the file cannot
-    be read, is not an IDX file, or has another length than its header says.
+    Raises InvalidRequest if the file cannot be read, is not an IDX file, or has another length than
+    its header says.
     """
     try:
         with open(path, "rb") as file:
@@ -109,5 +109,5 @@ def read_cifar(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _text(key: Any) -> str:
-    """A key as text; Python 2 pickled keys as bytes."""
+    """Text of a pickled key, which is bytes if Python 2 wrote the pickle."""
     return key.decode("latin1") if isinstance(key, bytes) else str(key)

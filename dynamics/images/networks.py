@@ -2,15 +2,15 @@ r"""Small networks on images: a transformer with two kinds of attention, and a c
 
 The transformer cuts an image into D square patches and embeds each linearly to a token :math:`X_j`
 of dimension ``width``. Every layer adds attention and then a perceptron to the tokens, each after
-a layer normalization; the class is a linear function of the mean token. Each of several heads uses
-its own block of the d coordinates. Attention follows Jelassi, Sander, Li (2022):
+a layer normalization; the class is a linear function of the mean token. Each head uses its own
+block of d coordinates of a token. Attention follows Jelassi, Sander, Li (2022):
 
 - ``vanilla`` (Definition 3.1): :math:`Q, K, V` of tokens with positions added,
 - ``positional`` (Definition 3.2): :math:`A = Q K^T` with :math:`Q = P^T W_Q` and :math:`K = P^T
   W_K` of the positions P alone, and V of tokens without positions,
 
-and :math:`S = \mathrm{softmax}(A / \sqrt d)`. Entries of P start as :math:`N(0, s^2)`, ``spread``
-s.
+and :math:`S = \mathrm{softmax}(A / \sqrt d)`. Entries of the positions start
+as :math:`N(0, s^2)` with ``spread`` s.
 
 The convolutional network has layers of 3 x 3 filters and ReLU, with 2 x 2 max pooling between
 layers while the image has at least eight pixels on a side; the class is a linear function of the
@@ -36,18 +36,17 @@ Theta = Mapping[str, Any]
 VANILLA, POSITIONAL = "vanilla", "positional"
 CONTROL = "convolution"
 EPSILON = 1e-5
-"""Added to the variance in the denominator of a layer normalization."""
+"""Number added to the variance in the denominator of a layer normalization."""
 POOLED = 8
 """Least side of an image, in pixels, for max pooling."""
 
 
 @dataclass(frozen=True)
 class Transformer:
-    """A vision transformer.
+    """A vision transformer; JAX compiles equal networks once.
 
-    `attention`: ``"vanilla"`` or ``"positional"``; `patch`: side of a patch in pixels; `width`,
-    `layers`, `heads`: the width is a multiple of the heads; `spread`: standard deviation of the
-    positions at the start. JAX compiles equal networks once.
+    `patch` is the side of a patch in pixels; `width`, a multiple of `heads`, is the dimension of a
+    token; `spread` is the standard deviation of the positions at the start.
     """
 
     attention: str = VANILLA
@@ -59,18 +58,12 @@ class Transformer:
     name: ClassVar[str] = "transformer"
 
     def grid(self, side: int) -> int:
-        """Number of patches along the side of an image.
-
-        Raises InvalidRequest if the patch does not divide the side.
-        """
+        """Number of patches along the side of an image, or InvalidRequest if not a whole number."""
         check_patch(self.patch, side, f"{side} pixels")
         return side // self.patch
 
     def start(self, side: int, channels: int, outputs: int, seed: int) -> dict[str, Floats]:
-        """Every trained array at step 0.
-
-        `side`, `channels`: of an image; `outputs`: length of the network's output.
-        """
+        """Every trained array at step 0; `outputs` is the length of the network's output."""
         random = np.random.default_rng([seed, 1])
         count, w, layers = self.grid(side) ** 2, self.width, self.layers
         zeros, ones = (partial(np.full, fill_value=x, dtype=np.float32) for x in (0.0, 1.0))
@@ -86,10 +79,10 @@ class Transformer:
         }  # fmt: skip
 
     def outputs(self, theta: Theta, pixels: Any, present: Any = None) -> Any:
-        """Outputs, linear in the mean token, shape (N, outputs).
+        """Outputs of the network, linear in the mean token, shape (N, outputs).
 
-        `pixels`, shape (N, side, side, channels); `present`, shape (N, D): patches to keep; dropped
-        patches are neither attended to nor averaged.
+        `present`, shape (N, D), marks patches to keep; dropped patches are neither attended to nor
+        averaged.
         """
         tokens, _ = self.forward(theta, self.embedded(theta, pixels), present)
         if present is None:
@@ -100,15 +93,14 @@ class Transformer:
         return mean @ theta["head"] + theta["head_bias"]
 
     def embedded(self, theta: Theta, pixels: Any) -> Any:
-        """Tokens without positions, shape (N, D, width)."""
+        """Tokens of the patches without positions, shape (N, D, width)."""
         return patches_of(pixels, self.patch) @ theta["embed"] + theta["embed_bias"]
 
     def forward(self, theta: Theta, tokens: Any, present: Any = None) -> tuple[Any, Any]:
         """Tokens after all layers, shape (N, D, width), and attention, (layers, N, heads, D, D).
 
-        Attention of positional layers is the same for all images and has N = 1.
-
-        `tokens`, shape (N, D, width): without positions; `present`, shape (N, D): patches to keep.
+        Input tokens have no positions. Attention of positional layers is the same for all images
+        and has N = 1. `present`, shape (N, D), marks patches to keep.
         """
         jnp, maps = jax.numpy, []
         own = self.attention == VANILLA
@@ -134,7 +126,7 @@ class Transformer:
     def scores(self, theta: Theta, layer: int, tokens: Any) -> Any:
         """Attention scores of a layer over the root of the head size, shape (N, heads, D, D).
 
-        `tokens`, shape (N, D, width); for positional attention the positions, shape (1, D, width).
+        For positional attention, `tokens` are the positions, shape (1, D, width).
         """
         query, key = (self._heads(tokens @ theta[name][layer]) for name in ("query", "key"))
         rows = query.transpose(0, 2, 1, 3)
@@ -147,16 +139,13 @@ class Transformer:
 
 @dataclass(frozen=True)
 class Convolution:
-    """A convolutional network.
-
-    `channels`: number of filters of each layer.
-    """
+    """A convolutional network; `channels` has the number of filters of each layer."""
 
     channels: tuple[int, ...] = (16, 32, 32)
     name: ClassVar[str] = CONTROL
 
     def start(self, side: int, channels: int, outputs: int, seed: int) -> dict[str, Floats]:
-        """Every trained array at step 0; parameters as in `Transformer.start`."""
+        """Every trained array at step 0; `outputs` is the length of the network's output."""
         del side
         random, theta, before = np.random.default_rng([seed, 1]), {}, channels
         for layer, count in enumerate(self.channels):
@@ -167,7 +156,7 @@ class Convolution:
         return theta | {"head_bias": np.zeros(outputs, np.float32)}
 
     def outputs(self, theta: Theta, pixels: Any) -> Any:
-        """Outputs, linear in the mean over the remaining pixels, shape (N, outputs)."""
+        """Outputs of the network, linear in the mean over remaining pixels, shape (N, outputs)."""
         for layer in range(len(self.channels)):
             filtered = _surroundings(pixels) @ theta[f"filters_{layer}"]
             pixels = jax.nn.relu(filtered + theta[f"bias_{layer}"])
@@ -177,10 +166,7 @@ class Convolution:
 
 
 def check_patch(patch: int, side: int, what: str) -> None:
-    """Raise InvalidRequest if a patch's side does not divide an image's side.
-
-    `patch`, `side`: in pixels; `what`: the image in words, for the message.
-    """
+    """Raise InvalidRequest if a patch's side in pixels does not divide an image's side."""
     if side % patch:
         sizes = [n for n in range(1, side + 1) if side % n == 0]
         nearest = min(sizes, key=lambda n: abs(n - patch))
@@ -190,8 +176,6 @@ def check_patch(patch: int, side: int, what: str) -> None:
 
 def patches_of(pixels: Any, patch: int) -> Any:
     """Patches of images, row by row, shape (N, D, patch * patch * channels).
-
-    `pixels`, shape (N, side, side, channels); `patch`: divides the side.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Train one network on one data set, original or shuffled; statistics over seeds.
 
 A seed fixes the split into training and test images, the order of shuffled blocks, the start and
-the mini-batches. Networks with the same seed share all of them, so their differences are paired.
+the mini-batches. Networks with the same seed share all four, so their differences are paired.
 """
 
 from __future__ import annotations
@@ -66,8 +66,6 @@ class Estimate(NamedTuple):
 def estimate(values: ArrayLike) -> Estimate:
     """Mean and standard error over seeds.
 
-    `values`, shape (seeds,).
-
     Examples
     --------
     >>> print(estimate([0.9, 0.92, 0.94]))
@@ -82,8 +80,9 @@ def estimate(values: ArrayLike) -> Estimate:
 class Trial:
     """A network with its data and training settings.
 
-    `shuffle`: side of the permuted blocks in pixels; 0 for original images; `records`: ascending
-    steps at which the network is stored; `samples`, `tests`: as in `datasets.split`.
+    `shuffle` is the side of the permuted blocks in pixels, 0 for original images. The network is
+    stored at the ascending steps of `records`. `samples` and `tests` are numbers of images, 0 for
+    the default.
     """
 
     network: Transformer | Convolution
@@ -107,9 +106,9 @@ class Trial:
 class Trained:
     """A network along its training.
 
-    `accuracy`, shape (records,): on test images; `order`, shape (blocks,): block k of a shuffled
-    image is block ``order[k]`` of the original; empty for original images; `side`: of an image in
-    pixels; `variance`, shape (side, side): of each pixel over the standardized training images.
+    `accuracy`, shape (records,), is on test images. Block k of a shuffled image is block
+    ``order[k]`` of the original; `order` is empty for original images. `variance`, shape (side,
+    side), is that of each pixel over the standardized training images.
     """
 
     trial: Trial
@@ -123,7 +122,7 @@ class Trained:
     )
 
     def gram(self, record: int = -1) -> FloatArray:
-        """The Gram matrix of the positions at a record, shape (D, D)."""
+        """Gram matrix of the positions at a record, shape (D, D)."""
         positions = np.asarray(self.run.thetas["position"][record], np.float64)
         return positions @ positions.T
 
@@ -140,14 +139,15 @@ class Trained:
     def near(self, as_shuffled: bool = False) -> NDArray[np.bool_]:
         """Whether two patches are neighbours, shape (D, D).
 
-        `as_shuffled`: neighbours in the shuffled images of training; else in the original images.
+        With `as_shuffled`, neighbours are those in the shuffled training images, else in the
+        originals.
         """
         places = self.places(as_shuffled)
         grid = isqrt(len(places))
         return neighbours(grid, grid)[np.ix_(places, places)]
 
     def places(self, as_shuffled: bool = False) -> NDArray[np.int64]:
-        """Place of each patch in the grid, numbered row by row, shape (D,); see `near`."""
+        """Place of each patch in the original or shuffled grid, numbered row by row, shape (D,)."""
         network = self.trial.network
         assert isinstance(network, Transformer)
         if as_shuffled or not len(self.order):
@@ -165,7 +165,8 @@ class Trained:
     def association(self, which: str, record: int = -1, as_shuffled: bool = False) -> Association:
         """Patch association at a record, relabelled within `strata`; cached.
 
-        `which`: ``"gram"`` or ``"scores"``; `as_shuffled`: as in `near`.
+        `which` is ``"gram"`` or ``"scores"``; `as_shuffled` selects neighbours in the shuffled
+        images.
         """
         key = which, record % len(self.run.steps), as_shuffled
         if key not in self._associations:
@@ -176,9 +177,7 @@ class Trained:
 
 
 def patch_order(order: NDArray[np.int64], across: int) -> NDArray[np.int64]:
-    """Original place of every patch, if blocks of several patches were permuted.
-
-    `order`, shape (blocks,): of the blocks; `across`: patches along the side of a block.
+    """Original place of every patch, if blocks with `across` patches on a side were permuted.
 
     Examples
     --------
@@ -191,7 +190,7 @@ def patch_order(order: NDArray[np.int64], across: int) -> NDArray[np.int64]:
 
 
 def check_shuffle(images: Images, network: Transformer, shuffle: int) -> None:
-    """Raise InvalidRequest if the grid size does not divide the image or splits patches."""
+    """Raise InvalidRequest if the shuffled blocks do not divide the image or split patches."""
     network.grid(images.side)
     sizes = [n for n in range(network.patch, images.side) if images.side % n == 0]
     sizes = [n for n in sizes if n % network.patch == 0]
@@ -202,7 +201,7 @@ def check_shuffle(images: Images, network: Transformer, shuffle: int) -> None:
     if shuffle not in sizes:
         allowed = f"one of {', '.join(map(str, sizes))}: whole patches, and less than an image"
         nearest = min(sizes, key=lambda n: abs(n - shuffle))
-        refuse("shuffle", shuffle, f"cannot be at patch={network.patch}", allowed, nearest)
+        refuse("shuffle", shuffle, f"does not fit patch={network.patch}", allowed, nearest)
 
 
 def train_trial(
@@ -213,8 +212,8 @@ def train_trial(
 ) -> Trained:
     """Train the network of a trial and measure its test accuracy at the records.
 
-    `folder`: of the checkpoint, named after the trial; training resumes from an existing one;
-    `progress`: called with the number of completed steps.
+    The checkpoint in `folder` is named after the trial; training resumes from an existing
+    checkpoint. `progress` is called with the number of completed steps.
     """
     split = datasets.split(images, trial.samples, trial.tests, trial.seed)
     order = np.empty(0, np.int64)

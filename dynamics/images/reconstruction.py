@@ -26,19 +26,13 @@ MASKED = 0.75
 
 @dataclass(frozen=True)
 class Reconstruction:
-    """Task of reconstructing masked patches, with mean squared error.
-
-    `masked`: share of the patches that are masked.
-    """
+    """Task of reconstructing a share `masked` of the patches, with mean squared error."""
 
     network: Transformer
     masked: float = MASKED
 
     def start(self, side: int, channels: int, seed: int) -> dict[str, Floats]:
-        """Every trained array at step 0: the network's, and the vector of masked patches.
-
-        `side`, `channels`: of an image.
-        """
+        """Every trained array at step 0: the network's, and the token of masked patches."""
         theta = self.network.start(side, channels, self.network.patch**2 * channels, seed)
         return theta | {"hidden": np.zeros(self.network.width, np.float32)}
 
@@ -53,10 +47,7 @@ class Reconstruction:
         return (errors * hidden).sum() / hidden.sum()
 
     def filled(self, theta: Theta, pixels: Any, hidden: Any) -> Any:
-        """Reconstruction of every patch, shape (N, D, patch * patch * channels).
-
-        `pixels`, shape (N, side, side, channels); `hidden`, shape (N, D): masked patches.
-        """
+        """Pixels of every patch, predicted if the patches of `hidden`, shape (N, D), are masked."""
         tokens = self.network.embedded(theta, pixels)
         tokens = jax.numpy.where(hidden[..., None], theta["hidden"], tokens)
         tokens, _ = self.network.forward(theta, tokens)
@@ -72,10 +63,7 @@ def _mapping() -> Any:
 
 
 def attention(network: Transformer, theta: Theta, pixels: NDArray[Any], layer: int) -> FloatArray:
-    """Attention of a layer on whole images, shape (N, heads, D, D).
-
-    `pixels`, shape (N, side, side, channels); `layer`: index; -1 for the last.
-    """
+    """Attention of a layer on whole images, shape (N, heads, D, D)."""
     used = {name: array for name, array in theta.items() if name not in ("head", "head_bias")}
     maps = np.asarray(_mapping()(network, used, pixels)[layer], np.float64)
     return maps / maps.sum(axis=-1, keepdims=True)

@@ -29,21 +29,16 @@ CELLS = 128
 
 
 class Canvases(NamedTuple):
-    """Objects on backgrounds.
-
-    `pixels`, shape (N, side, side, channels); `relevant`, shape (N, D): whether a patch belongs to
-    the object.
-    """
+    """Objects on backgrounds; `relevant`, shape (N, D), marks the patches of the object."""
 
     pixels: Floats
     relevant: NDArray[np.bool_]
 
 
 def texture(name: str, random: Generator) -> FloatArray:
-    """A texture of 128 x 128 pixels with mean 0 and variance 1.
+    """A texture of 128 x 128 pixels with mean 0 and variance 1, by its name in `TEXTURES`.
 
-    `name`: one of `TEXTURES`; `random`: used for ``"noise"`` only. Raises InvalidRequest for
-    another name, or if scikit-image is not installed.
+    Raises InvalidRequest for another name, or if scikit-image is not installed.
     """
     known_word("texture", name, TEXTURES)
     if name == "noise":
@@ -65,11 +60,10 @@ def integrate(
 ) -> Canvases:
     """Place objects at random positions on larger canvases.
 
-    `objects`, shape (N, height, height, channels): with mean 0 and variance 1; `background`, shape
-    (CELLS, CELLS): a texture, cropped at random per image, equally for all channels; `side`,
-    `patch`: of a canvas and of a patch, in pixels; the patch divides object and canvas; `textured`,
-    shape (N,): whether the background is the texture; else it has the darkest value of the objects.
-    Raises InvalidRequest if the patch does not divide both sides, or an object does not fit.
+    `objects` have mean 0 and variance 1. The texture `background` is cropped at random per image,
+    equally for all channels; where `textured` is False, the background has the darkest value of the
+    objects. Raises InvalidRequest if the patch does not divide the sides of object and canvas, or
+    an object does not fit.
     """
     count, height, _, channels = objects.shape
     check_patch(patch, height, f"objects of {height} x {height} pixels")
@@ -92,9 +86,7 @@ def integrate(
 
 
 def remaining(own: int, count: int, share: float) -> int:
-    """Number of patches to keep so that ``own`` object patches have a given share; halves up.
-
-    `own`, `count`: object patches and all patches of an image; `share`: requested alpha_*.
+    """Number of patches to keep for a share of object patches, own / kept; halves are rounded up.
 
     Examples
     --------
@@ -107,7 +99,7 @@ def remaining(own: int, count: int, share: float) -> int:
 def sparsified(relevant: NDArray[np.bool_], share: float, random: Generator) -> NDArray[np.bool_]:
     """Patches kept when background patches are dropped at random, shape (N, D).
 
-    `relevant`, shape (N, D): the same number in every image; `share`: requested alpha_*, rounded to
+    Every image must have the same number of relevant patches. Their `share`, alpha_*, is rounded to
     the nearest possible share.
 
     Examples

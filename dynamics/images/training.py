@@ -28,7 +28,7 @@ from dynamics.training.checkpoint import Checkpoint
 from dynamics.training.progress import interruption
 
 CHUNK = 100
-"""Most steps between checks for a due checkpoint or an interruption."""
+"""Most training steps between two checks for a due checkpoint or an interruption."""
 DECAY_1, DECAY_2, SMALL = 0.9, 0.999, 1e-8
 AT_ONCE = 250
 """Number of images per batch of an evaluation."""
@@ -57,10 +57,10 @@ class Classification:
 
 @dataclass(frozen=True)
 class Adam:
-    """Settings of training by Adam.
+    """Settings of training by Adam; the learning rate rises linearly to `eta` in `warmup` steps.
 
-    `eta`: learning rate; `batch`: images of a mini-batch; an epoch uses each image once and drops
-    an incomplete last batch; `warmup`: steps over which the rate rises.
+    An epoch uses each image once, in mini-batches of `batch` images; an incomplete last batch is
+    dropped.
     """
 
     eta: float = 2e-3
@@ -72,8 +72,8 @@ class Adam:
 class Run:
     """A network along its training.
 
-    `steps`, shape (records,); `loss`, shape (records,): mean over the steps since the previous
-    record; NaN at step 0; `thetas`: name -> trained arrays at the records, shape (records, ...).
+    `loss`, shape (records,), is the mean over the steps since the previous record, NaN at step 0;
+    `thetas` has each trained array at all records, shape (records, ...).
     """
 
     steps: NDArray[np.int64]
@@ -96,15 +96,12 @@ def train(
     request: Mapping[str, Any] | None = None,
     progress: Callable[[int], Any] = lambda steps: None,
 ) -> Run:
-    """Train a network on a task.
+    """Train a network on a task, up to the last of the ascending steps `records`.
 
-    `start`: every trained array at step 0; `data`: arrays with one row per image; a mini-batch
-    takes the same rows of each; `records`: ascending steps to record; training ends at the last;
-    `seed`: of mini-batches and of draws in the loss; `checkpoint`: written during training and at
-    the end; `request`: further settings of the run, as plain values, to recognize its checkpoint;
-    `progress`: called with the number of completed steps. Raises InvalidRequest if the checkpoint
-    belongs to another run. Raises KeyboardInterrupt at Ctrl-C or SIGTERM, after writing the
-    checkpoint.
+    The arrays of `data` have one row per image, and a mini-batch takes the same rows of each. The
+    checkpoint is written during training and at the end; `request` has further settings of the run,
+    to recognize its checkpoint. Raises InvalidRequest if the checkpoint belongs to another run, and
+    KeyboardInterrupt at Ctrl-C or SIGTERM, after writing the checkpoint.
     """
     adam = adam or Adam()
     recorded = [*map(int, records)]
@@ -122,7 +119,7 @@ def train(
             stop = min([step + CHUNK, *(record for record in recorded if record > step)])
             rates = np.array([adam.eta, adam.warmup], np.float32)
             rows = order.rows(step, stop)
-            # Gathered here, so that the shape of a chunk does not depend on the number of images.
+            # Gathered here, so that shapes in a chunk do not depend on the number of images.
             batches = tuple(array[rows] for array in data)
             moments, loss = advance(task, moments, batches, step, stop - step, rates, key)
             state["total"] += float(loss)
@@ -162,7 +159,7 @@ def _on_host(theta: Theta) -> dict[str, NDArray[np.float32]]:
 
 
 class _Order:
-    """Rows of the images of each step: a new random order of all images in every epoch."""
+    """Rows of the images of each step, in a new random order of all images in every epoch."""
 
     def __init__(self, count: int, batch: int, seed: int) -> None:
         self.count, self.batch, self.seed = count, batch, seed
@@ -182,7 +179,7 @@ class _Order:
 
 @cache
 def _compiled() -> Any:
-    """Compile the loop over the steps of a chunk; JAX caches it by task and data shape."""
+    """Compiled loop over the steps of a chunk, cached by JAX for each task and data shape."""
 
     def advance(
         task: Task, moments: Any, batches: Any, first: Any, count: Any, rates: Any, key: Any
@@ -225,7 +222,7 @@ def correct(
 ) -> NDArray[np.bool_]:
     """Whether the predicted class of each image is correct, shape (N,).
 
-    `data`: pixels, labels and, optionally, the patches to keep.
+    `data` has pixels, labels and, optionally, the patches to keep.
     """
     pixels, labels, *present = data
     predicted, at_once = [], min(AT_ONCE, len(labels))
@@ -240,5 +237,5 @@ def correct(
 def accuracy(
     network: Transformer | Convolution, theta: Theta, data: tuple[NDArray[Any], ...]
 ) -> float:
-    """Share of correctly classified images; parameters as in `correct`."""
+    """Share of correctly classified images."""
     return float(correct(network, theta, data).mean())

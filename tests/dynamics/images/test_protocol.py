@@ -56,7 +56,7 @@ def test_a_run_is_kept_under_its_name_and_another_data_set_is_refused(images, tm
 
 
 def test_blocks_that_cut_patches_are_refused(images):
-    with pytest.raises(InvalidRequest, match=r"shuffle=1 cannot be at patch=2.*nearest: 2"):
+    with pytest.raises(InvalidRequest, match=r"shuffle=1 does not fit patch=2.*nearest: 2"):
         protocol.check_shuffle(images, SMALL, 1)
     with pytest.raises(InvalidRequest, match="shuffle=8"):
         protocol.check_shuffle(images, SMALL, 8)
