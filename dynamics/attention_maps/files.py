@@ -16,11 +16,10 @@ KINDS = "a .npy or .npz file of numpy"
 
 
 def read(path: str | os.PathLike[str], name: str | None = None) -> NDArray[Any]:
-    """Read the attention array of a file.
+    """Read the attention array of a ``.npy`` file (memory-mapped) or a ``.npz`` file.
 
-    `path`: a ``.npy`` file, memory-mapped, or a ``.npz`` file, detected from the content; `name`:
-    array of a ``.npz`` file; required if it holds several. Raises InvalidRequest if the file cannot
-    be read, holds objects, or has no array of this name.
+    `name` selects an array of a ``.npz`` file; it is required if the file holds several. Raises
+    InvalidRequest if the file cannot be read, holds objects, or has no array of this name.
     """
     path = path_of("file", path)
     try:
@@ -42,13 +41,13 @@ def read(path: str | os.PathLike[str], name: str | None = None) -> NDArray[Any]:
         ) from None
     except Exception:  # numpy, zipfile and zlib raise many types for damaged files
         raise InvalidRequest(
-            f"file={os.fspath(path)!r} is damaged, holds Python objects or is not of numpy; "
+            f"file={os.fspath(path)!r} is damaged, holds Python objects or is not a numpy file; "
             f"file can be {KINDS}"
         ) from None
 
 
 def _array_name(names: list[str], name: str | None, path: str | os.PathLike[str]) -> str:
-    """Name of the requested array, or of the only one."""
+    """Name of the requested array of a file, or of its only array."""
     if not names:
         raise InvalidRequest(f"file={os.fspath(path)!r} holds no arrays; file can be {KINDS}")
     choices = ", ".join(names)

@@ -1,7 +1,6 @@
-"""Measure the attention diversity and the total variation of stacks of attention maps.
+"""Measures of attention maps: attention diversity and total variation of stacks of maps.
 
-`dynamics.attention_maps` defines both. A map must be square and row-stochastic. A memory-mapped
-stack is read one map at a time.
+`dynamics.attention_maps` defines both. A memory-mapped stack is read one map at a time.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from theory.summary import summarized
 FloatArray = NDArray[np.float64]
 
 ROW_SUM_TOLERANCE = 1e-3
-"""Largest distance of a row's sum from 1; rows in half precision stay within it."""
+"""Largest distance of a row's sum from 1, which rows in half precision do not exceed."""
 DIGITS = 1e9
 """Weights are compared after rounding to multiples of 1 / DIGITS."""
 NUMBERS = "fiub"
@@ -34,8 +33,8 @@ QUARTERS = (0.25, 0.5, 0.75)
 class Setting:
     """Settings of the measures of attention maps.
 
-    `grid`: rows and columns of patches; the square grid by default; `k`: keys of each query, at
-    most the number of patches; `skip`: tokens to remove before the patches; `off_diagonal`: average
+    `grid` has the rows and columns of patches, by default those of a square; `k` is the number of
+    keys of each query; `skip` tokens before the patches are removed; with `off_diagonal`, means are
     over pairs of different queries only.
     """
 
@@ -48,10 +47,10 @@ class Setting:
 @summarized
 @dataclass(frozen=True)
 class Measured:
-    """Diversity and total variation of the heads of one layer.
+    """Diversity (in patches) and total variation of the heads of one layer.
 
-    `name`: of the model; `diversity`, shape (images, heads): in patches; `total_variation`, shape
-    (images, heads); `setting`: of the measurement, with the grid.
+    `diversity` and `total_variation` have the shape (images, heads); `name` is that of the model;
+    `setting` includes the grid.
     """
 
     name: str
@@ -85,6 +84,8 @@ def diversity(
 ) -> FloatArray:
     """Attention diversity of every map of a stack; `dynamics.attention_maps` has the definition.
 
+    A map with P = 4096 takes about a second, for P^2 / 2 distances of vectors of length 2 k.
+
     Parameters
     ----------
     attention : array_like, shape (..., P, P)
@@ -101,17 +102,13 @@ def diversity(
     Returns
     -------
     float64 array, shape (...)
-        In units of a patch's side.
+        Diversity in units of a patch's side.
 
     Raises
     ------
     InvalidRequest
         If a map is not square or not row-stochastic, the grid has another number of patches, or k
         exceeds it.
-
-    Notes
-    -----
-    Computes P^2 / 2 distances of vectors of length 2 k: about a second for P = 4096.
 
     Examples
     --------
@@ -128,6 +125,9 @@ def diversity(
 def total_variation(attention: ArrayLike, skip: int = 0, off_diagonal: bool = False) -> FloatArray:
     """Mean pairwise total variation of every map of a stack; see `dynamics.attention_maps`.
 
+    Sorting each of the P columns takes P^2 log P operations in place of P^3 for all pairs: about a
+    second for P = 4096.
+
     Parameters
     ----------
     attention : array_like, shape (..., P, P)
@@ -140,17 +140,12 @@ def total_variation(attention: ArrayLike, skip: int = 0, off_diagonal: bool = Fa
     Returns
     -------
     float64 array, shape (...)
-        From 0 to 1 - 1/P, or to 1 over different queries.
+        Total variation from 0 to 1 - 1/P, or to 1 over different queries.
 
     Raises
     ------
     InvalidRequest
         If a map is not square or not row-stochastic.
-
-    Notes
-    -----
-    Sorting each of the P columns takes P^2 log P operations in place of P^3 for all pairs: about a
-    second for P = 4096.
 
     Examples
     --------
@@ -168,10 +163,9 @@ def total_variation(attention: ArrayLike, skip: int = 0, off_diagonal: bool = Fa
 def measure(attention: ArrayLike, setting: Setting | None = None, name: str = "") -> Measured:
     """Diversity and total variation of all maps, in one pass over the array.
 
-    `attention`, shape (P, P), (images, P, P) or (images, heads, P, P); may be memory-mapped; three
-    axes are images with one head: pass ``attention[None]`` for the heads of one image; `name`:
-    label of the result in pictures and tables. Raises InvalidRequest as `diversity`, and for
-    another shape.
+    `attention` has the shape (P, P), (images, P, P) or (images, heads, P, P), and may be
+    memory-mapped; pass ``attention[None]`` for the heads of one image. `name` labels the result in
+    pictures and tables. Raises InvalidRequest for another shape, or an invalid map.
     """
     array = _maps(attention)
     if array.ndim > 4:
@@ -192,10 +186,7 @@ def measure(attention: ArrayLike, setting: Setting | None = None, name: str = ""
 
 
 def quartiles(values: FloatArray) -> FloatArray:
-    """Lower quartile, median and upper quartile over images.
-
-    `values`, shape (images, heads). Returns array, shape (3, heads).
-    """
+    """Lower quartile, median and upper quartile over images, shape (3, heads)."""
     return np.quantile(values, QUARTERS, axis=0)
 
 
@@ -234,12 +225,12 @@ def _total_variation(square: FloatArray, off_diagonal: bool) -> float:
 
 
 def _pair_factor(count: int, off_diagonal: bool) -> float:
-    """Ratio of the mean over different queries to the mean over all ordered pairs."""
+    """Mean over pairs of different queries divided by the mean over all ordered pairs."""
     return count / (count - 1) if off_diagonal else 1.0
 
 
 def _maps(attention: ArrayLike) -> NDArray[Any]:
-    """Array whose last two axes are square maps; neither copied nor read."""
+    """Array whose last two axes are square maps; the data are neither copied nor read."""
     allowed = "square maps (P, P) in the last two axes"
     try:
         array = np.asarray(attention)
@@ -264,12 +255,12 @@ def _patches(array: NDArray[Any], setting: Setting) -> int:
     fewest = 2 if setting.off_diagonal else 1
     if tokens < fewest:
         nearest = "off_diagonal=False"
-        refuse("off_diagonal", True, "has no pairs in one patch", "of two or more", nearest)
+        refuse("off_diagonal", True, "needs two patches", "False for one patch", nearest)
     return tokens - integer("skip", setting.skip, 0, tokens - fewest)
 
 
 def _complete(array: NDArray[Any], setting: Setting) -> Setting:
-    """Checked setting with its grid; the square grid by default."""
+    """Validated setting, with the given grid or that of a square."""
     count = _patches(array, setting)
     k = integer("k", setting.k, 1, count)
     side = isqrt(count)
@@ -279,7 +270,7 @@ def _complete(array: NDArray[Any], setting: Setting) -> Setting:
         nearest += f", or skip={setting.skip + 1} where the first is a class token"
     if setting.grid is None and side**2 != count:
         raise InvalidRequest(
-            f"grid is needed, {count} patches being no square; grid can be HxW with H*W={count}; "
+            f"grid is needed: {count} patches form no square; grid can be HxW with H*W={count}; "
             f"nearest: {nearest}"
         )
     allowed = f"HxW with H*W={count}"
@@ -294,13 +285,10 @@ def _complete(array: NDArray[Any], setting: Setting) -> Setting:
 
 
 def _stochastic(array: NDArray[Any], index: tuple[int, ...], skip: int) -> FloatArray:
-    """One checked map of a stack in double precision, without skipped tokens.
-
-    Each remaining row is divided by its sum.
-    """
+    """Validated map of a stack without skipped tokens, each row divided by its sum."""
     square = np.asarray(array[index], dtype=np.float64)
     sums = square.sum(axis=1)
-    # Both comparisons are false for NaN.
+    # NaN weights fail this check, since comparisons with NaN are False.
     if not (square.min() >= 0 and (np.abs(sums - 1) <= ROW_SUM_TOLERANCE).all()):
         _refuse_map(square, sums, index)
     if not skip:

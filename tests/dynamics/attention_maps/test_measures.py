@@ -124,7 +124,7 @@ def changed(place, value):
         (np.eye(9), {"skip": 9, "k": 1}, "skip=9 is too large; skip can be at most 8"),
         (np.eye(9), {"skip": -1}, "skip=-1 is too small"),
         (np.eye(10)[[0] * 10], {"skip": 1, "k": 2}, "attention[1] is zero on every patch"),
-        (np.eye(1), {"k": 1, "off_diagonal": True}, "has no pairs in one patch"),
+        (np.eye(1), {"k": 1, "off_diagonal": True}, "needs two patches"),
     ],
 )
 def test_what_is_no_attention_is_refused_in_one_line(array, options, message):
