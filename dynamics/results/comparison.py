@@ -20,13 +20,11 @@ if TYPE_CHECKING:
     import pandas
 
 DEPARTURE_SHARES = (0.01, 0.1, 0.5)
-"""Relative deviations whose first times are reported and drawn."""
+"""Relative deviations of a full run; the first time of each is reported and drawn."""
 
 
 def side_by_side(runs: Mapping[str, Trajectory], by: str = "time") -> pandas.DataFrame:
-    """One table of several runs: a row for each time, columns ``<run>_<column>``, NaN if missing.
-
-    `runs`: name -> run; `by`: ``time``, or ``step``.
+    """Table of several runs, a row for each time or step (`by`), columns ``<run>_<column>``.
 
     Examples
     --------
@@ -83,7 +81,7 @@ class Comparison:
 
     @property
     def largest_deviation(self) -> float:
-        """Largest deviation over all scalars and times, off the closed space included."""
+        """Largest of all deviations of scalars and of all distances from the closed space."""
         outside = self.full.observables.get("outside", np.zeros(1))
         return max(*self.deviation.values(), float(outside.max()))
 
@@ -106,8 +104,9 @@ class Comparison:
     def relative_deviations(self) -> dict[str, FloatArray]:
         """Scalar state -> relative distance of every full run, shape (runs, records).
 
-        ``abs(full - reduced) / abs(reduced)``, for states that a full run also reports as a scalar
-        (such as the mean of an orbit); infinite if only the reduced value is 0.
+        The relative distance is ``abs(full - reduced) / abs(reduced)``, infinite if only the
+        reduced value is 0. States are those that a full run also reports as a scalar, such as the
+        mean of an orbit.
         """
         same = (self.reduced,) * len(self.fulls)
         alone = (self.reduced, *self.partners) if self.partners else same
@@ -124,18 +123,10 @@ class Comparison:
         return relative
 
     def departures(self, share: float) -> dict[str, FloatArray]:
-        """Times after which the full runs deviate from the reduced one until the end.
+        """Times after which full runs deviate from the reduced run until the end, by scalar state.
 
-        Parameters
-        ----------
-        share : float
-            Threshold of the relative deviation.
-
-        Returns
-        -------
-        dict
-            Scalar state -> time of every full run, shape (runs,): the first record after which all
-            `relative_deviations` exceed the share; infinite if the last record does not.
+        The time of every full run, shape (runs,), is that of the first record from which all
+        `relative_deviations` exceed `share`; infinite if that of the last record does not.
         """
         times = {}
         for name, relative in self.relative_deviations.items():
@@ -159,8 +150,8 @@ class Comparison:
     def to_dataframe(self) -> pandas.DataFrame:
         """A row for each record: time, step, deviations, and the columns of every run.
 
-        Columns are ``deviation_alpha``, ``reduced_alpha``, ``full_alpha``, ...; NaN after the end
-        of a run.
+        Columns are ``deviation_alpha``, ``reduced_alpha``, ``full_alpha``, ..., with NaN after the
+        end of a run.
         """
         whole = side_by_side(self.named_runs)
         steps = [name for name in whole if name.endswith("_step")]
@@ -180,7 +171,7 @@ class Comparison:
         return (failed or stopped or ends[-1:])[0]
 
     def overview(self) -> dict[str, Any]:
-        """Entries of the text form: both problems, largest deviation, events and outcome."""
+        """Names and values of the printed summary: problems, deviations, events and outcome."""
         runs = (self.reduced, self.full)
         views = (f"{run.view} ({run.layout.size} entries)" for run in runs)
         seeds = f", {len(self.fulls)} seeds" if self.others else ""
@@ -245,7 +236,7 @@ class Overlay:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Rule and learning rate of each run."""
+        """Text with the update rule and the learning rate of each run."""
         return tuple(f"{r}, eta = {eta:g}" for r, eta in zip(self.rules, self.etas, strict=True))
 
     @property
@@ -264,16 +255,13 @@ class Overlay:
     def to_dataframe(self) -> pandas.DataFrame:
         """A row for each time, with columns ``flow_alpha``, ``run_0_step``, ``run_0_alpha``, ...
 
-        Without a flow: a row for each step, with ``run_0_time`` instead of ``run_0_step``.
+        Without a flow, rows are steps, and ``run_0_time`` replaces ``run_0_step``.
         """
         return side_by_side(self.named_runs, "step" if self.flow is None else "time")
 
     @property
     def orders(self) -> dict[str, float]:
-        """State -> fitted exponent of eta in the distance from the flow, without failed runs.
-
-        NaN with fewer than two runs.
-        """
+        """State -> fitted exponent of eta in the distance from the flow, or NaN below two runs."""
         good = np.array([not run.outcome.failed for run in self.runs])
         used = {name: good & (distance > 0) for name, distance in self.deviations.items()}
         return {
@@ -283,7 +271,7 @@ class Overlay:
 
     @property
     def outcome(self) -> Outcome:
-        """Outcome of the flow; without a flow, an interrupted one, else the first successful one.
+        """Outcome of the flow; without a flow, of an interrupted, else of the first successful run.
 
         Failed rules and rates are part of the comparison, so they do not fail the overlay.
         """
@@ -293,7 +281,7 @@ class Overlay:
         return (stopped or good or ends)[0] if self.flow is None else self.flow.outcome
 
     def overview(self) -> dict[str, Any]:
-        """Entries of the text form: problem, rules and rates, events, exponent of eta."""
+        """Names and values of the printed summary: problem, rates, events, exponent of eta."""
         first = self.first.overview()
         entries = {name: first[name] for name in ("system", "parameters")}
         if self.flow is None:

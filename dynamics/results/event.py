@@ -26,7 +26,7 @@ class Event:
     name : str
         Name of the rule.
     time : float
-        eta * steps; NaN if not reached within the run.
+        Time of the event, eta * steps; NaN if not reached within the run.
     step : int or None
         First step that satisfies the rule; None on a flow, or if not reached.
     state : float array, shape (n,)
@@ -85,7 +85,7 @@ class Event:
         return cls(name, math.nan, None, np.full(entries, math.nan))
 
     def overview(self) -> dict[str, Any]:
-        """Entries of the text form: time and step, or the reason."""
+        """Names and values of the printed summary: time and step, or the reason."""
         at = {"time": self.time, "step": self.step} if self else {"reached": self.reached}
         return {"name": self.name, **at, "reason": self.reason}
 
@@ -104,7 +104,7 @@ class Events(dict[str, Event]):
 
     @classmethod
     def explained(cls, events: Mapping[str, Event], reasons: Mapping[str, str]) -> Events:
-        """Events completed with their reasons."""
+        """Events of a run, completed with the reasons why they were not reached."""
         return cls({n: replace(event, reason=reasons.get(n, "")) for n, event in events.items()})
 
     @property
@@ -115,7 +115,7 @@ class Events(dict[str, Event]):
         return "; ".join(filter(None, [reached, others and f"not {others}"]))
 
     def to_xarray(self) -> xarray.Dataset:
-        """Dataset of times, steps, states and reasons along ``event``; NaN if not reached."""
+        """Dataset of times, steps, states and reasons along ``event``, with NaN if not reached."""
         import xarray
 
         events = list(self.values())

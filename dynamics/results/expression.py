@@ -1,13 +1,11 @@
 r"""Arithmetic written as text: ``m/(D-C)``, ``round(D/8)``, ``log2(D)**2``.
 
-An `Expression` may contain numbers, names, + - * / // % \*\*, parentheses and the functions
-`FUNCTIONS`. Python's parser reads it, and it is evaluated node by node. Anything else (attributes,
-indices, comparisons, strings, other calls) is refused, so untrusted text is safe to evaluate. The
-length and the size of integer powers are bounded, and with them the time of an evaluation.
-
-Numbers behave as in Python: integers stay integers, ``/`` gives floats, ``round``, ``floor`` and
-``ceil`` give integers. Arrays are evaluated entry by entry and broadcast. An undefined operation
-(division by zero, logarithm of a negative number) gives NaN in an array, and an error for a number.
+Python's parser reads the text, which may contain numbers, names, + - * / // % \*\*, parentheses and
+the `FUNCTIONS`. Untrusted text is safe to evaluate, since anything else (attributes, indices,
+comparisons, strings, other calls) is refused, and length and integer powers are bounded. Numbers
+behave as in Python: integers stay integers, ``/`` gives floats, ``round``, ``floor`` and ``ceil``
+give integers. Arrays are evaluated entry by entry. An undefined operation (division by zero,
+logarithm of a negative number) gives NaN in an array, and an error for a number.
 """
 
 from __future__ import annotations
@@ -41,7 +39,7 @@ def _power(base: Any, exponent: Any) -> Any:
 
 
 def _extreme(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """Least or greatest of several values; NaN if any value is NaN."""
+    """Wrap ``min`` or ``max`` so that the result is NaN if any value is NaN."""
     return lambda *values: math.nan if any(v != v for v in values) else rule(values)
 
 
@@ -66,11 +64,10 @@ ALLOWED = f"numbers, names, + - * / // % **, parentheses and {', '.join(FUNCTION
 
 @dataclass(frozen=True)
 class Expression:
-    """A formula in names.
+    """A formula in names, parsed from text of at most 300 characters.
 
-    `text`: the formula, at most 300 characters; `parameter`: name of the value it computes, for
-    messages; `names`: the names in it, in order of appearance. Raises InvalidRequest if the text is
-    not a formula.
+    `parameter` names the computed value in error messages; `names` has the names in the formula, in
+    order of appearance. Raises InvalidRequest if the text is not a formula.
     """
 
     text: str
@@ -85,7 +82,7 @@ class Expression:
             self._refuse(f"has more than {LONGEST} characters", "a shorter one")
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # such as of "2if D", refused below
+                warnings.simplefilter("ignore")  # of text such as "2if D", which is refused below
                 tree = ast.parse(self.text.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             self._refuse("cannot be read", "the formula with its signs and parentheses in pairs")
@@ -95,11 +92,10 @@ class Expression:
         object.__setattr__(self, "_tree", tree)
 
     def value(self, mapping: Mapping[str, Any]) -> Any:
-        """Evaluate the formula.
+        """Evaluate the formula for values of its names: integers, floats, or arrays that broadcast.
 
-        `mapping`: name -> int, float, or array; arrays broadcast, extra names are ignored. Returns
-        int, float, or array, by Python's rules. Raises InvalidRequest if a name is missing, or a
-        number is undefined or too large.
+        Extra names are ignored. Raises InvalidRequest if a name is missing, or a number is
+        undefined or too large.
         """
         missing = [name for name in self.names if name not in mapping]
         if missing:
@@ -125,7 +121,7 @@ class Expression:
         return result
 
     def _entry(self, values: Mapping[str, Any]) -> float:
-        """Value at one entry of arrays; NaN if undefined."""
+        """Value of the formula at one entry of arrays, or NaN if undefined."""
         try:
             return float(self._evaluate(self._tree, values))
         except (ArithmeticError, ValueError):
@@ -138,7 +134,7 @@ class Expression:
         refuse(self.parameter, self.text, problem, f"a formula of {ALLOWED}", nearest)
 
     def _check(self, node: ast.expr, names: dict[str, None]) -> None:
-        """Refuse nodes that are not arithmetic; collect the names in `names`."""
+        """Raise InvalidRequest for a node that is not arithmetic; add its names to `names`."""
         match node:
             case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
                 if not math.isfinite(value):

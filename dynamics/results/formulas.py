@@ -3,8 +3,8 @@ r"""LaTeX formulas as MathML for browsers, and as plain text for terminals.
 `plain` walks the MathML of a formula: ``\frac{a}{b}`` becomes ``a/b``, indices ``a_i``, powers
 ``a^2``, accents combining characters. Formulas in texts are enclosed in dollar signs.
 
-Formulas may come from users. One with an unknown command, or with MathML beyond presentation
-(links, styles), is shown as its source, and all text is escaped.
+Formulas may come from users. A formula with an unknown command, or with MathML beyond presentation
+(links, styles), is shown as its LaTeX source, and all text is escaped.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SPACED = {*"=<>≤≥≈∝→∈≫≪≠≡∼+-−×⋅·∀∃∧∨⟹⟶�
 """Operators printed with a space on both sides."""
 FUNCTIONS = {"exp", "log", "ln", "max", "min", "sup", "inf", "sin", "cos", "tanh", "arg", "lim"}
 UPRIGHT = re.compile(r'(?<=\w)</mi><mi mathvariant="normal">(?=\w)')
-"""Boundary between two letters of an upright word; MathML has one element per letter."""
+"""Boundary between two letters of an upright word, since MathML has one element per letter."""
 FUNCTION = rf"<mi>(?:{'|'.join(sorted(FUNCTIONS))})</mi>"
 LETTER = "(?:mi|mn|mrow|msub|msup|mfrac)"
 THIN = '<mspace width="0.167em" />'
@@ -42,9 +42,7 @@ SINGLE = re.compile(
 
 
 def mathml(latex: str, display: bool = False) -> str:
-    r"""MathML element of a formula, or of its source if it cannot be converted.
-
-    `latex`: without dollar signs; `display`: True for a displayed formula.
+    r"""MathML element of a formula, or of its LaTeX source if it cannot be converted.
 
     Examples
     --------
@@ -59,10 +57,10 @@ def mathml(latex: str, display: bool = False) -> str:
 
 
 def _converted(latex: str, display: bool = False) -> str:
-    """Convert a formula to MathML; ValueError for unknown commands or elements not permitted."""
+    """Convert a formula to MathML; raise ValueError for an unknown command or element."""
     from latex2mathml.converter import convert_to_element
 
-    for name in ("aligned", "split"):  # names unknown to the converter
+    for name in ("aligned", "split"):  # environments unknown to the converter
         latex = latex.replace(f"{{{name}}}", "{align*}")
     tree = convert_to_element(latex, display="block" if display else "inline")
     for element in tree.iter():

@@ -50,10 +50,7 @@ def code(text: str) -> str:
 
 
 def code_block(text: str, language: str = "") -> str:
-    """Code block in Markdown, with a fence longer than any run of backticks in the text.
-
-    `language`: language for highlighting; none by default.
-    """
+    """Code block in Markdown, with a fence longer than any run of backticks in the text."""
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
     return f"{fence}{language}\n{text}\n{fence}"
 
@@ -61,8 +58,8 @@ def code_block(text: str, language: str = "") -> str:
 def fragment(page: str, pictures: Mapping[str, bytes] | None = None) -> str:
     r"""Convert a Markdown page to HTML elements.
 
-    `page`: Markdown, formulas between dollar signs; `pictures`: address in the page -> bytes of a
-    PNG to embed. Other pictures are replaced by their alternative text, so no address is requested.
+    `pictures` has the bytes of the PNG to embed for each address in the page. Other pictures are
+    replaced by their alternative text, so no address is requested.
 
     Examples
     --------
@@ -97,10 +94,7 @@ def fragment(page: str, pictures: Mapping[str, bytes] | None = None) -> str:
 
 
 def html(title: str, page: str, folder: Path | None = None) -> str:
-    """Convert a Markdown page to a complete HTML document.
-
-    `page`: Markdown, formulas between dollar signs; `folder`: folder whose PNG files are embedded.
-    """
+    """Convert a Markdown page to a complete HTML document, embedding the PNG files of a folder."""
     pictures = {path.name: path.read_bytes() for path in folder.glob("*.png")} if folder else {}
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

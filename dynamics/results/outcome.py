@@ -17,8 +17,8 @@ FAILURES = (OSCILLATING, DIVERGED, PRECISION_LOST, STALLED)
 
 KILLED = "killed its worker"
 POINT_KINDS = (*KINDS[:-1], KILLED, STALLED)
-"""How a point of a sweep may end. Stores hold indices into this tuple, so new kinds are
-appended."""
+"""How a point of a sweep may end. Stores hold indices into this tuple, so new kinds are appended.
+"""
 PENDING, INVALID = -1, -2
 """Stored codes of a point that has not run yet, and of a point with invalid parameters."""
 
@@ -40,12 +40,12 @@ SMALLER = "parameters or a start of smaller size"
 
 @dataclass(frozen=True)
 class Outcome:
-    """The end of a run.
+    """End of a run: one of `KINDS`, its step and time, and a remedy.
 
-    `kind`: one of `KINDS`; `step`: the last step of a run that ended by itself, the first step of
-    an oscillation, the last step before a state that is not finite, or the first record whose risk
-    or state is not finite; None on a flow; `time`: time of that step; `remedy`: suggested change
-    with numbers, or the observables that are not finite; empty for a normal end.
+    `step` is, except on a flow, the last step of a run that ended by itself, the first step of an
+    oscillation, the last step before a state that is not finite, or the first record whose risk or
+    state is not finite. `remedy` suggests a change, with numbers, or names the observables that are
+    not finite.
     """
 
     kind: str

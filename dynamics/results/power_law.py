@@ -25,13 +25,12 @@ LEVEL = 0.95
 @summarized
 @dataclass(frozen=True, kw_only=True)
 class PowerLaw:
-    """A fitted power law.
+    """A power law fitted to values.
 
-    `exponents`, `errors`, shape (factors,): exponents and their standard errors; `intervals`, shape
-    (factors, 2): 95 % confidence intervals, by Student's distribution; `prefactor`: c, in the unit
-    of the values; `r2`: coefficient of determination of the logarithms; `spread`: standard
-    deviation of the residuals of log y (about the relative error of the law); `fitted`, shape (n,):
-    values of the law at the fitted points.
+    `exponents` and their standard errors `errors` have the shape (factors,), the 95 % confidence
+    `intervals`, by Student's distribution, the shape (factors, 2). `prefactor` has the unit of the
+    values; `r2` is the coefficient of determination of the logarithms; `spread` is the standard
+    deviation of the residuals of log y; `fitted` has the values of the law at the fitted points.
     """
 
     exponents: FloatArray
@@ -44,7 +43,7 @@ class PowerLaw:
 
     @property
     def exponent(self) -> float:
-        """Exponent of the first factor."""
+        """Exponent of the first factor in the power law."""
         return float(self.exponents[0])
 
     @property
@@ -61,10 +60,9 @@ class PowerLaw:
 def power_law(factors: ArrayLike, values: ArrayLike, errors: ArrayLike | None = None) -> PowerLaw:
     """Fit ``values = prefactor * product of factors ** exponents``.
 
-    `factors`, shape (n,) or (n, factors): positive; `values`, shape (n,): positive; `errors`, shape
-    (n,): standard errors of the logarithms of the values. Points with an infinite error or a NaN
-    value are dropped. Returns PowerLaw: all NaN unless there are at least two more points than
-    factors.
+    `factors`, shape (n,) or (n, factors), and `values`, shape (n,), are positive; `errors` are
+    standard errors of the logarithms of the values. Points with an infinite error or a NaN value
+    are dropped. All fields are NaN unless there are more points than factors.
 
     Examples
     --------
@@ -109,10 +107,9 @@ def power_law(factors: ArrayLike, values: ArrayLike, errors: ArrayLike | None = 
 
 
 def exponent(sizes: ArrayLike, values: ArrayLike) -> float:
-    """Exponent of a power law of values in sizes, by least squares.
+    """Exponent of a power law of values in positive sizes, by least squares.
 
-    `sizes`, shape (n,): positive; `values`, shape (n,). Returns float: NaN with fewer than two
-    values, or if a value is not positive.
+    The exponent is NaN with fewer than two values, or if a value is not positive.
 
     Examples
     --------

@@ -9,10 +9,10 @@ from typing import Any
 from theory.summary import summarized
 
 OFF, LEFT = 1e-10, 1e-3
-"""Distance of an entry from the closed space: of a perturbed start, and at which training counts as
-having left the space."""
+"""Distances of an entry from the closed space: of a perturbed start, and at which training counts
+as having left the space."""
 GROWS = 1.005
-"""Least growth factor of a distance that is reported as growth."""
+"""Smallest growth factor of a distance from the closed space that is reported as growth."""
 COUNTS = ("no start", "a start", "two starts", "three starts")
 
 
@@ -21,11 +21,12 @@ COUNTS = ("no start", "a start", "two starts", "three starts")
 class Stability:
     """Time up to which training stays on the classes of a reduction.
 
-    `horizon`: largest time considered; `growth`: largest factor by which a distance from the closed
-    space grows, or a bound on it, NaN if not measured; `safe`: time up to which this growth keeps a
-    start within `LEFT` that is off by `OFF`; `left`: for each trained start, the time at which its
-    distance reaches `LEFT`, infinite if never, NaN if training ended early; `where`: the size of
-    the measured model if it differs, or why nothing was measured.
+    `horizon` is the largest time considered. `growth` is the largest factor by which a distance
+    from the closed space grows, or a bound on it, NaN if not measured. `safe` is the time up to
+    which this growth keeps a start that is off by `OFF` within `LEFT`. `left` has, for each trained
+    start, the time at which its distance reaches `LEFT`: infinite if never, NaN if training ended
+    early. `where` is the size of the measured model if it differs, or the reason why nothing was
+    measured.
 
     Examples
     --------

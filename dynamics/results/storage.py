@@ -1,11 +1,11 @@
 """Results on disk: xarray datasets in zarr v3, written atomically.
 
-A `Trajectory` is one group. A `Comparison` has the sub-groups ``reduced`` and ``full``; further
-seeds are ``full_1``, ... (and ``reduced_1``, ...). An `Overlay` has ``run_0``, ``run_1``, ..., and
-optionally ``flow``. The command line writes such a store as ``result.zarr`` into a folder with
-pictures; `load` accepts both. Every file has a checksum, and `load` refuses a damaged file.
-Parameters, settings, events, outcome and program versions are JSON attributes. No clock time is
-stored: equal runs give equal stores.
+A `Trajectory` is one zarr group; a `Comparison` has the sub-groups ``reduced`` and ``full``, with
+``full_1``, ... (and ``reduced_1``, ...) for further seeds; an `Overlay` has ``run_0``, ``run_1``,
+..., and optionally ``flow``. The command line writes this store as ``result.zarr`` into a folder
+with pictures; `load` reads both. Every file has a checksum, and `load` refuses a damaged file.
+Parameters, settings, events, outcome and program versions are JSON attributes. Clock times are not
+stored, so equal runs give equal stores.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ Result = Trajectory | Comparison | Overlay
 KINDS = ("trajectory", "comparison", "overlay")
 VERSIONS = ("attdyn", "numpy", "scipy", "numba", "sympy")
 ZARR, LISTED = "zarr.json", "consolidated_metadata"
-"""File with the metadata of a group, and its key of the consolidated metadata. The root group has
-two attributes: ``checksums`` (JSON text, file -> checksum) and ``checksum`` (of its own
-content)."""
+"""File with the metadata of a zarr group; key in this file of the metadata of the group's arrays.
+"""
 OTHERS, OWN = "checksums", "checksum"
+"""Attributes of the root group: checksums of other files as JSON text; checksum of its own file."""
 SCRATCH = ".attdyn-"
 """Prefix of temporary folders, removed at the end of a command unless it is killed."""
 LOOKS = 3
@@ -50,17 +50,16 @@ FEW = 3
 
 @functools.cache
 def versions() -> dict[str, str]:
-    """Program -> version."""
+    """Name of each program that results depend on -> its installed version."""
     return {name: metadata.version(name) for name in VERSIONS}
 
 
 def differences(
     stored: Mapping[str, Any], requested: Mapping[str, Any]
 ) -> list[tuple[str, Any, Any]]:
-    """Differences between two requests.
+    """Differences between two requests, as tuples (name, stored value, requested value).
 
-    `stored`: read from JSON, may be nested. Returns list of (name, stored value, requested value):
-    nested names are joined by points; a missing entry is None.
+    Names of nested entries are joined by points; the value of a missing entry is None.
 
     Examples
     --------
@@ -76,10 +75,7 @@ def differences(
 
 
 def different(stored: Mapping[str, Any], requested: Mapping[str, Any]) -> str:
-    """Text of the first few `differences`; empty for equal requests.
-
-    `stored`, `requested`: as for `differences`.
-    """
+    """Text of the first few `differences` between two requests; empty for equal requests."""
     pairs = [f"{name}: stored {a}, requested {b}" for name, a, b in differences(stored, requested)]
     more = f", and {len(pairs) - FEW} more" if len(pairs) > FEW else ""
     return "; ".join(pairs[:FEW]) + more
@@ -155,10 +151,10 @@ def fresh_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def put(fresh: Path, target: Path) -> Path:
-    """Rename a complete temporary folder to its target in one step; the last writer wins.
+    """Rename a completely written folder to its target in one step; the last writer wins.
 
-    `fresh`: folder of `fresh_folder`, completely written; `target`: an earlier result there is
-    replaced. Returns the target. Raises InvalidRequest if the target is not a result.
+    An earlier result at the target is replaced. Raises InvalidRequest if the target is not a
+    result.
     """
     for attempt in itertools.count():
         try:
@@ -201,10 +197,7 @@ def write_groups(result: Result, folder: Path) -> None:
 
 
 def consolidate(store: Path, groups: Iterable[str] = ("",)) -> None:
-    """Copy the metadata of arrays into their groups, where xarray reads it.
-
-    Entries are sorted; zarr itself would use the order of files in a folder.
-    """
+    """Copy the metadata of arrays, sorted by path, into their groups, where xarray reads it."""
     for folder in (store / group for group in groups):
         files = sorted(folder.rglob(ZARR))
         parts = {f.parent.relative_to(folder).as_posix(): json.loads(f.read_bytes()) for f in files}
@@ -218,10 +211,10 @@ def consolidate(store: Path, groups: Iterable[str] = ("",)) -> None:
 
 
 def check_writable(path: str | os.PathLike[str], flag: str = "out") -> Path:
-    """Check that a result can be written, without leaving files.
+    """Check that a result can be written to a path, without leaving files.
 
-    `flag`: name of the path's option in messages. Raises InvalidRequest otherwise, before anything
-    is computed.
+    `flag` names the option of the path in messages. Raises InvalidRequest if the path cannot be
+    written or holds anything but a result.
     """
     target = path_of(flag, path)
 
@@ -301,14 +294,14 @@ def _store_in(path: Path) -> Path | None:
 
 
 def load(path: str | os.PathLike[str]) -> Result:
-    """Read a result of `save` or of a command.
+    """Read a result from a zarr store or from the folder of a command.
 
-    `path`: a zarr store, or the folder of a command. Raises InvalidRequest as for `dynamics.load`.
+    Raises InvalidRequest if there is no result, its format is unknown, or it is damaged.
     """
     path = path_of("path", path)
     store = _store_in(path)
     if store is None:
-        raise InvalidRequest(f"path={str(path)!r} holds no result; path can be what save wrote")
+        raise InvalidRequest(f"path={str(path)!r} holds no result; path can be one from save")
     stored = attributes(store)
     if stored.get("kind") not in KINDS or stored.get("format") != FORMAT:
         format_ = f"format {stored.get('format')}" if "format" in stored else "no known format"
@@ -366,7 +359,7 @@ def _seal(store: Path) -> None:
 
 
 def _check(store: Path) -> None:
-    """Refuse a store with a damaged or missing file; older stores have no checksums."""
+    """Raise ValueError for a damaged or missing file; a store without checksums is accepted."""
     try:
         group = json.loads((store / ZARR).read_text(encoding="utf-8"))
         stored = group["attributes"]

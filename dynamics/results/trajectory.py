@@ -105,14 +105,10 @@ class Trajectory:
         raise KeyError(f"no {name!r} in this trajectory; names are {names}")
 
     def series(self, name: str) -> FloatArray:
-        """Scalar of the state, or observable, shape (records,); else ``run[name]``.
+        """Scalar of the state, or observable, shape (records,); for any other name ``run[name]``.
 
-        An observable takes precedence over an array of the state with the same name.
-
-        Raises
-        ------
-        KeyError
-            If the name is unknown; the message lists the names.
+        An observable takes precedence over an array of the state with the same name. Raises
+        KeyError for an unknown name; the message lists the names.
         """
         scalars = self.scalars
         return scalars[name] if name in scalars else self[name]
@@ -128,7 +124,7 @@ class Trajectory:
         return self.outcome.kind == INTERRUPTED
 
     def overview(self) -> dict[str, Any]:
-        """Entries of the text form: system, size, events and outcome."""
+        """Names and values of the printed summary: system, size, events and outcome."""
         shapes = zip(self.layout.names, self.layout.shapes, strict=True)
         states = ", ".join(name + (f" {shape}" if shape else "") for name, shape in shapes)
         return {
@@ -162,8 +158,9 @@ class Trajectory:
     def to_xarray(self) -> xarray.Dataset:
         """Dataset of the records along ``time``; settings, events and outcome are JSON attributes.
 
-        Gradient descent has the coordinate ``steps``. An observable with the name of a part of the
-        state is called ``observed_<name>``. States at the events are in ``run.events.to_xarray()``.
+        Gradient descent has the coordinate ``steps`` too. An observable with the name of a part of
+        the state is called ``observed_<name>``. States at the events are in
+        ``run.events.to_xarray()``.
         """
         records = self.stored().drop_dims("event", errors="ignore")
         return records.swap_dims(record="time")
@@ -171,9 +168,8 @@ class Trajectory:
     def stored(self) -> xarray.Dataset:
         """Dataset of the whole run along ``record``, as stored on disk.
 
-        Coordinates are ``time`` and, for gradient descent, ``steps``. An observable with the name
-        of a part of the state is stored as ``observed_<name>``; ``event_state`` holds the states at
-        the events.
+        Gradient descent has the coordinate ``steps``. An observable with the name of a part of the
+        state is stored as ``observed_<name>``; ``event_state`` has the states at the events.
         """
         import xarray
 
@@ -208,7 +204,7 @@ class Trajectory:
 
     @classmethod
     def from_stored(cls, dataset: xarray.Dataset) -> Trajectory:
-        """Trajectory from the dataset of `stored`; older datasets get default labels."""
+        """Trajectory from a dataset made by `stored`; missing labels get defaults."""
         read = {name: json.loads(dataset.attrs[name]) for name in TEXTS}
         names, shapes, groups = read["layout"]
         layout = Layout(tuple(names), tuple(map(tuple, shapes)), tuple(groups))
@@ -253,10 +249,7 @@ def with_remarks(run: Trajectory, problem: Any) -> Trajectory:
 def explained(
     reasons: Mapping[str, str], problem: Any, observables: Mapping[str, FloatArray]
 ) -> dict[str, str]:
-    """Reasons of events, followed by the problem's remarks on events, if any.
-
-    `reasons`: event -> reason; `observables`: name -> values of all records.
-    """
+    """Event -> reason, followed by the problem's remark on the event, if any."""
     remarks: dict[str, str] = {}
     if observables and hasattr(problem, "remarks"):
         remarks = problem.remarks({name: float(v[-1]) for name, v in observables.items()})
@@ -265,10 +258,7 @@ def explained(
 
 
 def first_not_finite(states: FloatArray, observables: Mapping[str, FloatArray]) -> int | None:
-    """Index of the first record whose state or risk is not finite, or None.
-
-    `states`, shape (records, n); `observables`: name -> values of all records.
-    """
+    """Index of the first record whose state or risk is not finite, or None."""
     finite = np.isfinite(states).all(axis=1) & np.isfinite(observables.get("risk", 0.0))
     return None if finite.all() else int(np.argmin(finite))
 
