@@ -20,10 +20,7 @@ _reported: set[str] = set()
 
 
 def replace_file(path: Path, content: str | bytes) -> None:
-    """Write a file atomically: other processes see the old content or the new one.
-
-    Raises OSError.
-    """
+    """Write a file atomically: other processes read either the old or the new content."""
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, suffix=".partial")
     with os.fdopen(descriptor, "wb") as stream:
         stream.write(content.encode() if isinstance(content, str) else content)
@@ -33,8 +30,9 @@ def replace_file(path: Path, content: str | bytes) -> None:
 def cache_directory() -> Path:
     """Folder of compiled code: ``ATTDYN_CACHE_DIR``, else the user's cache directory.
 
-    If this folder is not writable, or other users can write into it (reported on stderr), a private
-    folder under the temporary directory is returned. Raises OSError if all folders fail.
+    A private folder under the temporary directory is returned if the preferred folder is not
+    writable, or if other users can write into it (reported on stderr). Raises OSError if no folder
+    can be used.
     """
     import platformdirs
 
@@ -92,6 +90,6 @@ def report(line: str) -> None:
 
 
 def say_compiling() -> None:
-    """Report on a terminal, once per process, that the first use compiles."""
+    """Report on a terminal, once per process, that code is compiled at its first use."""
     if sys.stderr.isatty():
-        report("compiling, once; later commands find what was compiled")
+        report("compiling, once; later commands reuse the compiled code")

@@ -18,10 +18,10 @@ _FOUND: dict[str, Any] = {}
 
 
 def kept(key: tuple[Any, ...], find: Callable[[], Any]) -> Any:
-    """Stored result for a key, computed and stored at the first call.
+    """Result of `find`, of JSON types, for a key; computed and stored on disk at the first call.
 
-    `key`: its ``repr`` must contain everything the result depends on, except the version of JAX;
-    `find`: computes the result, of JSON types.
+    The ``repr`` of the key must contain everything the result depends on, except the version of
+    JAX.
     """
     digest = hashlib.sha256(repr((key, FORMAT, version("jax"))).encode()).hexdigest()[:32]
     if digest not in _FOUND:

@@ -62,10 +62,7 @@ jax: Any = _Jax()
 
 
 def compiled_program(function: Callable[..., Any], **options: Any) -> Any:
-    """Function compiled by JAX at its first call; must not be called inside a JAX trace.
-
-    `function`: function of arrays, traced; `**options`: options of ``jax.jit``.
-    """
+    """Function compiled by JAX at its first call; create it outside of JAX traces."""
     known = {name: value for name, value in OPTIONS.items() if _has(name, value)}
     return jax.jit(function, compiler_options=known, **options)
 
@@ -87,7 +84,7 @@ class _Programs:
         self._path = folder
 
     def get(self, key: str) -> bytes | None:
-        """Program by its key; None if missing or damaged, so that JAX compiles it."""
+        """Program by its key, or None if missing or damaged, so that JAX compiles it."""
         path = self._path / f"{key}.program"
         try:
             content = path.read_bytes()
@@ -133,15 +130,15 @@ def _store_programs() -> Callable[[], None]:
     cache.reset_cache()
     jax.config.update(names[0], str(folder))
     jax.config.update(names[1], WORTH_STORING)
-    programs: Any = _Programs(folder)  # JAX declares another class
+    programs: Any = _Programs(folder)  # has the methods of the class that JAX declares
     cache._cache = programs
     return put_back
 
 
 class ForAWhile:
-    """A setting that several threads change and set back, in whatever order they leave.
+    """Context of a global setting that several threads change and restore, in any order.
 
-    `change`: changes it, and returns what sets it back.
+    `change` changes the setting and returns the function that restores it.
     """
 
     def __init__(self, change: Callable[[], Callable[[], None]]) -> None:
@@ -150,14 +147,14 @@ class ForAWhile:
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
-        """The setting is changed within, in whichever thread."""
+        """Context in which the setting is changed, in any thread."""
         with self._changing:
             self._inside.append(self._change())
         try:
             yield
         finally:
             with self._changing:
-                # The first that came in knows what was set before; the last that leaves uses it.
+                # The first thread to enter knows the old setting; the last to leave restores it.
                 first = self._inside[0]
                 self._inside.pop()
                 if not self._inside:
