@@ -1,8 +1,7 @@
 """Interface of training problems: initial state, gradient, risk, observables.
 
 The state is one flat float array. Its `Layout` has the names and shapes of its parts, so drivers
-treat a reduced problem (alpha, gamma, rho) and a full one (alpha, A) alike. `interface` defines all
-problems, and those with a gradient from an expectation.
+treat a reduced problem (alpha, gamma, rho) and a full one (alpha, A) alike.
 """
 
 from dynamics.problem.interface import (

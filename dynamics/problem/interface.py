@@ -1,7 +1,4 @@
-"""Interface of training problems: initial state, gradient, risk, observables.
-
-`ExpectedProblem` takes all of them from the expectation of a risk over its law.
-"""
+"""Interface of training problems, and problems defined by the expectation of a risk over a law."""
 
 from __future__ import annotations
 
@@ -34,39 +31,18 @@ class Problem(ABC):
     """Training problem: reduced or full, population or empirical.
 
     A problem supplies ``initial_state``, ``gradient``, ``risk``, ``observables``,
-    ``order_parameters``, ``advance`` and ``identity``. Optional methods: ``orbit_values(states)``
-    of a full problem: reduced scalar -> all its entries, shape (records, entries);
-    ``gradient_error(state)``; ``gradient_failure(state)``: reason for which a state has no
-    gradient; ``remarks(final)``: event -> remark, from the observables at the end.
+    ``order_parameters``, ``advance`` and ``identity``. A full problem may have
+    ``orbit_values(states)``: reduced scalar -> all its entries, shape (records, entries). Any
+    problem may have ``gradient_error(state)``, ``gradient_failure(state)``, the reason why a state
+    has no gradient, and ``remarks(final)``: event -> remark, from the observables at the end.
 
-    Attributes
-    ----------
-    system, view : str
-        Name of the system, and kind of the problem (``"reduced population"``).
-    parameters : Parameters
-        Parameters of the system.
-    layout : Layout
-        Parts of the state.
-    presentation : Presentation
-        Labels and panels of results.
-    events : tuple of EventRule
-        Rules in terms of the order parameters.
-    order_names, rates : tuple of str
-        Names of order parameters, and of those computed from the gradient; a run oscillates if the
-        first rate changes its sign at every step.
-    settings : mapping
-        Settings of the problem, stored with every run.
-    flows : bool
-        Whether the problem has a gradient flow; False if training stays at kinks of the loss.
-    autonomous : bool
-        Whether every step has the same data.
-    sampling_options : tuple of str
-        Options of samples taken by every problem of the system (``samples``, ``seed``), for random
-        starts or laws replaced by samples.
-    options : mapping
-        Further options of a problem on samples -> their meaning.
-    loop_data : NamedTuple or None
-        Arguments of compiled loops; None without kernels.
+    `view` is the kind of the problem, such as ``"reduced population"``. The rules of `events` are
+    written in the order parameters `order_names`; `rates` names those computed from the gradient,
+    and a run oscillates if the first rate changes its sign at every step. `settings` are stored
+    with every run. `flows` says whether a gradient flow exists (False if training stays at kinks of
+    the loss), `autonomous` whether every step has the same data. `sampling_options` names the
+    options ``samples`` and ``seed`` of problems with random starts or laws replaced by samples;
+    `options` describes further options of a problem on samples.
     """
 
     system: str
@@ -86,7 +62,7 @@ class Problem(ABC):
     _options: dict[str, Any]
 
     def __new__(cls, *arguments: Any, **options: Any) -> Self:
-        """Store the arguments, from which copies and pickles are made."""
+        """Store the arguments, from which copies and pickles rebuild the problem."""
         made = super().__new__(cls)
         made._arguments = tuple(map(_unspent, arguments))
         made._options = {name: _unspent(value) for name, value in options.items()}
@@ -141,25 +117,17 @@ class Problem(ABC):
         """Take steps first, ..., last - 1 in place; see `dynamics.loops.kernels.advance`."""
 
     def under(self, regime: Regime) -> Self:
-        """Same problem for training under a rule of another regime.
-
-        Parameters
-        ----------
-        regime : Regime
-        """
+        """The same problem, for training by the update rules of another regime."""
         return self
 
     def own_rule(self) -> UpdateRule | None:
-        """Update rule ``step`` of the model, or None."""
+        """Update rule ``step`` of the problem's model, or None without a ``step``."""
         return None
 
     def entries_of(self, name: str) -> NDArray[np.bool_]:
-        """Mask of the entries of a state in a part or a group, shape (n,).
+        """Mask of the entries of a state in a named part or parameter group, shape (n,).
 
-        Raises
-        ------
-        InvalidRequest
-            For an unknown name.
+        Raises InvalidRequest for an unknown name.
         """
         layout = self.layout
         known = dict.fromkeys((*layout.names, *filter(None, layout.groups)))
@@ -174,17 +142,12 @@ class Problem(ABC):
         return np.ones(self.layout.size)
 
     def moving(self, start: FloatArray) -> NDArray[np.bool_]:
-        """Mask of the numbers of a state that training from a start can change, shape (n,).
-
-        Parameters
-        ----------
-        start : float array, shape (n,)
-        """
+        """Mask of the numbers of a state that training from a start can change, shape (n,)."""
         return np.ones(self.layout.size, dtype=bool)
 
     @property
     def loop_data(self) -> Any:
-        """Arguments of compiled loops, a named tuple; None without kernels."""
+        """Arguments of compiled loops, a named tuple, or None without kernels."""
         return None
 
     @property
@@ -199,7 +162,7 @@ class Problem(ABC):
 
     @property
     def has_jacobian(self) -> bool:
-        """Whether the Jacobian is exact, not from differences."""
+        """Whether the Jacobian is exact instead of computed from differences."""
         return False
 
     def jacobian(self, state: ArrayLike) -> FloatArray:
@@ -207,15 +170,11 @@ class Problem(ABC):
         return central_differences(self.gradient, self.layout.flatten(state))
 
     def curvature(self, state: ArrayLike, shares: FloatArray | float = 1.0) -> float:
-        """Largest eigenvalue of the Jacobian of the gradient at a state; NaN if it is not finite.
+        """Largest eigenvalue of the Jacobian of the gradient at a state, or NaN if not finite.
 
-        A large problem without an exact Jacobian uses power iteration on differences.
-
-        Parameters
-        ----------
-        state : float array, shape (n,)
-        shares : float array, shape (n,), or float
-            Factor of each entry of the gradient: its learning rate over the first one.
+        `shares` multiplies each entry of the gradient by the learning rate of the entry over the
+        first learning rate. A large problem without an exact Jacobian uses power iteration on
+        differences.
         """
         flat = self.layout.flatten(state)
         if flat.size > SMALL and not self.has_jacobian:
@@ -231,10 +190,7 @@ class Problem(ABC):
 
 
 class ExpectedProblem(Problem):
-    """Problem with gradient, order parameters and risk from an `Expectation`.
-
-    `expectation`: expectation of the risk, with gradients per entry.
-    """
+    """Problem with gradient, order parameters and risk from an `Expectation`."""
 
     expectation: Expectation
     autonomous = True
@@ -252,21 +208,15 @@ class ExpectedProblem(Problem):
 
     @property
     def loop_data(self) -> Any:
-        """Arguments of compiled loops, from the expectation; see `Problem`."""
+        """Arguments of compiled loops, from the expectation."""
         return self.expectation.data
 
     def gradient(self, state: ArrayLike) -> FloatArray:
-        """Gradient per entry: the change of a step of gradient descent, divided by -eta.
-
-        `state`, shape (n,), or a sequence of its parts. Returns float array, shape (n,).
-        """
+        """Gradient per entry, shape (n,): the change of a descent step divided by -eta."""
         return self.expectation.gradient(self.layout.flatten(state))
 
     def order_parameters(self, state: ArrayLike, gradient: FloatArray | None = None) -> FloatArray:
-        """Order parameters at a state, in the order of `order_names`.
-
-        `state`, shape (n,); `gradient`, shape (n,): gradient at the state, computed if None.
-        """
+        """Order parameters at a state, in the order of `order_names`."""
         flat = self.layout.flatten(state)
         slope = self.gradient(flat) if gradient is None else np.ascontiguousarray(gradient, float)
         return self.expectation.order_parameters(flat, slope, len(self.order_names))
@@ -277,10 +227,10 @@ class ExpectedProblem(Problem):
         return self.expectation.has_hessian
 
     def jacobian(self, state: ArrayLike) -> FloatArray:
-        """Jacobian of the gradient, shape (n, n).
+        """Jacobian of the gradient, shape (n, n); from differences if the risk has no Hessian.
 
         On a reduced problem, row i is that of the Hessian of the risk, divided by the number of
-        entries of scalar i. From central differences if the expectation has no Hessian.
+        entries of scalar i.
         """
         if not self.has_jacobian:
             return super().jacobian(state)
@@ -293,14 +243,11 @@ class ExpectedProblem(Problem):
     def advance(
         self, state: FloatArray, updates: Updates, first: int, last: int, buffers: tuple[Any, ...]
     ) -> int:
-        """Take steps first, ..., last - 1 in place; see `dynamics.loops.kernels.advance`.
-
-        `state`, shape (n,).
-        """
+        """Take steps first, ..., last - 1 in place; see `dynamics.loops.kernels.advance`."""
         return self.expectation.advance(state, updates, first, last, buffers)
 
     def gradient_failure(self, state: ArrayLike) -> str:
-        """Reason for which a state has no gradient; "" if it has one."""
+        """Reason why a state has no gradient; "" if it has one."""
         return self.expectation.failure(self.layout.flatten(state))
 
 
@@ -310,7 +257,7 @@ def _unspent(argument: Any) -> Any:
 
 
 def _made_again(kind: type[Any], arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
-    """Problem made from its arguments, for pickle."""
+    """Problem rebuilt from its stored arguments; pickles refer to this function."""
     return kind(*map(_unspent, arguments), **{n: _unspent(value) for n, value in options.items()})
 
 
@@ -328,26 +275,17 @@ def check_problem(problem: object) -> None:
 
 
 def gradient_failure(problem: Problem, state: FloatArray) -> str:
-    """Reason for which a problem has no gradient at a state; "" if it has one.
-
-    `problem`: asked by its optional method ``gradient_failure``; `state`, shape (n,).
-    """
+    """Reason why a problem has no gradient at a state; "" if it has one or does not check."""
     method = getattr(problem, "gradient_failure", None)
     return "" if method is None else str(method(state))
 
 
 def columns_of(rows: Sequence[Mapping[str, float]]) -> dict[str, FloatArray]:
-    """Observables of every record as arrays; NaN where a record lacks one.
-
-    `rows`: for each record, name -> value.
-    """
+    """Observables of every record as arrays, name -> values, with NaN where a record lacks one."""
     names = [*dict.fromkeys(name for row in rows for name in row)]
     return {name: np.array([row.get(name, np.nan) for row in rows], float) for name in names}
 
 
 def record_of(columns: Mapping[str, FloatArray], record: int) -> dict[str, float]:
-    """Observables of one record.
-
-    `columns`: name -> values of all records.
-    """
+    """Observables of one record, name -> value."""
     return {name: float(values[record]) for name, values in columns.items()}

@@ -18,19 +18,11 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Layout:
-    """Names and shapes of the parts of a flat state.
+    """Names, shapes and parameter groups of the parts of a flat state.
 
-    Attributes
-    ----------
-    names : tuple of str
-        Parts in order.
-    shapes : tuple of tuple of int
-        Shape of each part; ``()`` for a scalar.
-    groups : tuple of str
-        Parameter group of each part: parts of one group share a learning rate.
-    every_group : tuple of str
-        All groups in the order of their learning rates, if this differs from the order of the parts
-        or a group has no part.
+    A scalar part has the shape ``()``; the parts of one group share a learning rate. `every_group`
+    has all groups in the order of their learning rates, if this differs from the order of the parts
+    or a group has no part.
     """
 
     names: tuple[str, ...]
@@ -67,10 +59,7 @@ class Layout:
     def flatten(self, state: ArrayLike | tuple[Any, ...]) -> FloatArray:
         """Flat copy of a state, given flat or as a sequence of its parts.
 
-        Raises
-        ------
-        InvalidRequest
-            If the state has other entries.
+        Raises InvalidRequest if the number of entries differs from that of the layout.
         """
         try:
             if isinstance(state, np.ndarray):
@@ -91,7 +80,7 @@ class Layout:
 
     @property
     def _expected(self) -> str:
-        """Text with the parts of a state and their shapes."""
+        """Text with the parts of a state and their shapes, for messages."""
         return ", ".join(f"{n} {s}" for n, s in zip(self.names, self.shapes, strict=True))
 
     def per_entry(self, per_group: tuple[float, ...]) -> FloatArray:

@@ -15,10 +15,7 @@ SMALL = 8
 def central_differences(
     gradient: Callable[[FloatArray], FloatArray], state: FloatArray
 ) -> FloatArray:
-    """Jacobian of a gradient by central differences, shape (n, n).
-
-    `gradient`: function of a state; `state`, shape (n,).
-    """
+    """Jacobian of a gradient at a state by central differences, shape (n, n)."""
     columns = []
     for k, width in enumerate(1e-4 * np.maximum(np.abs(state), 1e-2)):
         step = np.zeros_like(state)
@@ -28,12 +25,12 @@ def central_differences(
 
 
 def largest_eigenvalue(gradient: Callable[[FloatArray], FloatArray], state: FloatArray) -> float:
-    """Largest eigenvalue (with its sign) of the Jacobian of a gradient; NaN if it is not finite.
+    """Largest eigenvalue (with its sign) of the Jacobian of a gradient, or NaN if not finite.
 
-    `gradient`: function of a state whose Jacobian has real eigenvalues; `state`, shape (n,).
+    The eigenvalues of the Jacobian must be real.
     """
     eigenvalue = _power_iteration(gradient, state)
-    if eigenvalue < 0:  # shift: the largest eigenvalue is then the one of largest size
+    if eigenvalue < 0:  # after a shift, the largest eigenvalue has the largest size
         eigenvalue += _power_iteration(gradient, state, eigenvalue)
     return eigenvalue
 
@@ -41,7 +38,7 @@ def largest_eigenvalue(gradient: Callable[[FloatArray], FloatArray], state: Floa
 def _power_iteration(
     gradient: Callable[[FloatArray], FloatArray], state: FloatArray, shift: float = 0.0
 ) -> float:
-    """Eigenvalue of largest size of a Jacobian minus a shift, to a relative 1e-6."""
+    """Eigenvalue of largest absolute value of a Jacobian minus a shift, to a relative 1e-6."""
     width = 1e-5 * max(1e-3, float(np.linalg.norm(state)))
     direction, eigenvalue = gradient(state), 0.0
     if not np.isfinite(direction).all():
