@@ -2,8 +2,8 @@
 
 Law, network and step come from the derivation (`theory.page.Page.model`); letters and meanings from
 the notation table; defaults and limits from ``Parameters``; events from their rules; observables
-from the problem that reports them; claims from the paper's list. For a model file they come from
-its functions and its docstring (`dynamics.description.model_file`).
+from the problem that reports them; claims from the paper's list. Descriptions of a model file come
+from its functions and its docstring (`dynamics.description.model_file`).
 """
 
 from __future__ import annotations
@@ -40,17 +40,16 @@ ATTRIBUTE = re.compile(r"^(\w[\w, ]*) : .*\n((?:[ \t]+.*\n?|\n)*)", re.MULTILINE
 """A row of the Attributes section of a docstring: names, and the indented text below."""
 ATTRIBUTES = re.compile(r"Attributes\s*-+\n(.*?)(?:\n\s*Raises\s*-+|\Z)", re.DOTALL)
 MOST_RATES = 6
-"""Most rates that are listed in separate rows."""
+"""Most rates of scalars and observables that are listed in separate rows."""
 
 
 def describe(
     system: Any, parameters: Any = None, rule: Any = GD, by_array: bool = False
 ) -> Description:
-    """Describe a system: model, symbols, observables, events, claims.
+    """Describe a system at some parameters: model, symbols, observables, events, claims.
 
-    `parameters`: constants, by default those of the system; `rule`, `by_array`: update rule, and
-    whether training has stages. Raises InvalidRequest for parameters of another system, or an
-    invalid model file.
+    `by_array` says whether training has stages. Raises InvalidRequest for parameters of another
+    system, or an invalid model file.
     """
     if parameters is not None:
         check_parameters(parameters, system.Parameters, system.name)
@@ -106,7 +105,7 @@ def _constants(system: Any, notation: Notation) -> Iterator[Symbol]:
 
 
 def _value(value: Any) -> str:
-    """A default value as typed on the command line."""
+    """Text of a default value as typed on the command line."""
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, tuple):
@@ -117,7 +116,8 @@ def _value(value: Any) -> str:
 def _remarks(parameters: type) -> dict[str, str]:
     """Field of ``Parameters`` -> its docstring after the first semicolon.
 
-    That part states joint limits of several fields, and defaults that depend on others.
+    The text after the semicolon states joint limits of several fields, and defaults that depend on
+    other fields.
     """
     section = ATTRIBUTES.search(parameters.__doc__ or "")
     result: dict[str, str] = {}

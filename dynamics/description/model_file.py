@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _, ARRAY, SCALAR, OTHER = KINDS
 LISTED = 24
-"""Most scalars with a row each; beyond, unnamed scalars of one array share a row."""
+"""Most scalars that have separate rows; above, unnamed scalars of one array share a row."""
 OUTSIDE = r"\mathrm{outside}"
 LETTERS = (
     Symbol("eta", r"\eta", OTHER, "learning rate"),
@@ -37,10 +37,7 @@ LETTERS = (
 
 
 def symbols(model: Model, problem: Any) -> Iterator[Symbol]:
-    """Symbols of trained arrays, untrained arrays, scalars, and named entries that never move.
-
-    `problem`: of the model.
-    """
+    """Symbols of trained arrays, untrained arrays, scalars, and named entries that never move."""
     realization, documented = problem.realization, model.documented
     moving = problem.closure.classes.labels
     for name, shape in realization.shapes.items():
@@ -97,10 +94,7 @@ def _shape(shape: tuple[int, ...]) -> str:
 
 
 def observables(model: Model, problem: Any) -> Iterator[Definition]:
-    """Definitions of the model's observables, with the Python that computes them.
-
-    `problem`: of the model.
-    """
+    """Definitions of the model's observables, with the Python that computes them."""
     latex = r"R"
     how = "in closed form" if model.risk is not None else "mean of the loss over the law"
     yield Definition("risk", latex, f"population risk, {how}")
@@ -130,7 +124,7 @@ def events(model: Model, rules: Sequence[EventRule]) -> Iterator[Definition]:
 def returned(function: Callable[..., Any]) -> dict[str, str]:
     """Key of the dict that a function returns -> its Python source; other returns have the key "".
 
-    `function`: empty result if its source is missing.
+    The result is empty if the source of the function is missing.
 
     Examples
     --------

@@ -32,18 +32,10 @@ SPECIAL |= str.maketrans({"^": r"\^{}", "~": r"\~{}", "\\": r"\textbackslash{}"}
 
 @dataclass(frozen=True)
 class Symbol:
-    """A symbol of a model.
+    """A symbol of a model: its name in the code, LaTeX, kind and meaning.
 
-    Attributes
-    ----------
-    name, latex : str
-        Name in the code, and LaTeX symbol.
-    kind : str
-        One of `KINDS`.
-    meaning : str
-        One line.
-    default, allowed : str
-        Default and allowed values of a constant.
+    `kind` is one of `KINDS`; `default` and `allowed` have the default and allowed values of a
+    constant.
     """
 
     name: str
@@ -55,7 +47,7 @@ class Symbol:
 
     @property
     def details(self) -> list[str]:
-        """Meaning, default and limits, without empty ones."""
+        """Meaning, default and allowed values of a symbol, without empty texts."""
         default = f"default {self.default}" if self.default else ""
         return [part for part in (self.meaning, default, self.allowed) if part]
 
@@ -65,20 +57,10 @@ RATE = Symbol("d_x", r"\dot{x}", KINDS[-1], "rate of a scalar or an observable x
 
 @dataclass(frozen=True)
 class Definition:
-    """An event or an observable.
+    """An event or an observable, by its name in the code.
 
-    Attributes
-    ----------
-    name, latex : str
-        Name in the code, and LaTeX symbol; an event has no symbol.
-    words : str
-        Meaning; for an event also how it is detected.
-    formula : str
-        LaTeX; "" if missing.
-    code : str
-        Python source, if a model file computes it.
-    note : str
-        Additional remark.
+    `words` has the meaning and, for an event, how it is detected; an event has no LaTeX symbol.
+    `code` has the Python source of a definition in a model file; `note` is an additional remark.
     """
 
     name: str
@@ -102,19 +84,9 @@ class Statement:
 class Description:
     """The description of a system: model, symbols, observables, events, claims.
 
-    Attributes
-    ----------
-    name, title, source : str
-        Name in the code, title, and paper.
-    prose : str
-        Text of a model file's docstring, Markdown; "" for built-in systems.
-    page : Page
-        The law, the network, the risk and the step, in about five equations.
-    symbols : tuple of Symbol
-    observables, events : tuple of Definition
-    claims : tuple of Statement
-    stability : str
-        Time up to which the scalars are stable, if measured.
+    `prose` is the Markdown text of a model file's docstring, empty for built-in systems; `page` has
+    the law, the network, the risk and the step, in about five equations; `stability` says up to
+    which time the scalars are stable, if measured.
 
     Examples
     --------
@@ -157,7 +129,7 @@ class Description:
         return ("Observables", self.observables), ("Events", self.events)
 
     def of_kind(self, kind: str) -> tuple[Symbol, ...]:
-        """The symbols of a kind, one of `KINDS`."""
+        """Symbols of one kind of `KINDS`."""
         return tuple(symbol for symbol in self.symbols if symbol.kind == kind)
 
     def as_text(self) -> str:
@@ -185,13 +157,7 @@ class Description:
         return "\n".join(lines).rstrip("\n")
 
     def as_markdown(self, level: int = 2) -> str:
-        """Markdown, formulas between dollar signs.
-
-        Parameters
-        ----------
-        level : int
-            Level of the headings below the title.
-        """
+        """Markdown with formulas between dollar signs, and headings of a level below the title."""
         head = "#" * level
         parts = [f"{head[1:]} {self.title}"] if level > 1 else []
         parts += [f"*{self.source}*"] if self.source else []
@@ -213,10 +179,7 @@ class Description:
     def as_latex(self, standalone: bool = False) -> str:
         """LaTeX for inclusion in a paper.
 
-        Parameters
-        ----------
-        standalone : bool
-            Whether to write a whole document; it needs amsmath, amssymb and geometry.
+        With `standalone`, a whole document is written; it needs amsmath, amssymb and geometry.
         """
         from theory.page import PREAMBLE
 
@@ -245,7 +208,7 @@ class Description:
         return "\n".join(lines)
 
     def document(self) -> dict[str, Any]:
-        """JSON-ready values."""
+        """Description as JSON-ready values."""
         sections = [
             {
                 "heading": section.heading,
@@ -272,7 +235,7 @@ class Description:
 
 
 def sought(rule: EventRule) -> str:
-    """How an event is detected along a run, as text."""
+    """Text saying how an event is detected along a run."""
     since = f", sought from `{rule.after}` on" if rule.after else ""
     if isinstance(rule, RisesAgain):
         return (
@@ -285,7 +248,7 @@ def sought(rule: EventRule) -> str:
 
 
 def _headed(name: str, latex: str) -> str:
-    """A name, followed by its symbol if that differs."""
+    """Name of a symbol, followed by its letter if that differs."""
     letter = plain(latex) if latex else ""
     return name if letter in ("", name, name.replace("_", " ")) else f"{name}  {letter}"
 
@@ -298,7 +261,7 @@ def _sentence(note: str) -> str:
 
 
 def _definition_row(one: Definition) -> tuple[str, str]:
-    """Name; and meaning, formula and note in one text."""
+    """Name of a definition, and one text with its meaning, formula and note."""
     formula = plain(one.formula) if one.formula else one.code
     note = f". {_sentence(one.note)}" if one.note else ""
     name = _headed(one.name, one.latex)
@@ -346,7 +309,7 @@ def _symbols_in_markdown(symbols: Sequence[Symbol]) -> str:
     columns += ["default", "can be"] if any(one.default or one.allowed for one in symbols) else []
     lines = ["| " + " | ".join(columns) + " |", "|---" * len(columns) + "|"]
     for one in symbols:
-        # A bar would end the cell.
+        # An unescaped bar would end the cell of the table.
         letter = one.latex.replace(r"\|", r"\Vert ").replace("|", r"\vert ")
         words = map(_marked, (one.meaning, one.default, one.allowed))
         cells = [f"${letter}$", f"`{one.name}`", *words]
