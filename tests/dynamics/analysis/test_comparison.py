@@ -3,6 +3,7 @@ import pytest
 
 import dynamics
 from dynamics import plotting
+from dynamics.analysis.comparison import explanation
 
 
 @pytest.fixture(scope="module")
@@ -58,3 +59,28 @@ def test_rules_are_laid_over_each_other_by_steps(problem, tmp_path):
     happened = [event for run in found.runs for event in run.events.values() if event]
     assert len(marks) == len(happened)
     assert {mark.get_xdata()[0] for mark in marks} == {event.step for event in happened}
+
+
+def test_a_rule_that_divides_by_rounding_explains_why_the_runs_deviate(tmp_path):
+    """At the start the gradient of w is 0 by cancellation, so that Adam amplifies its rounding."""
+    (tmp_path / "cancel.py").write_text("""
+def start():
+    return {"w": [0.0, 0.0, 0.0], "u": [0.0]}
+
+def law():
+    for i in range(3):
+        for y in (0.1, 0.2, -0.3):
+            yield 1 / 9, {"i": i, "y": y}
+
+def loss(theta, sample, xp):
+    u = theta["u"][0]
+    return (theta["w"][sample["i"]] - sample["y"] - u) ** 2 + (u - 1) ** 2
+""")
+    system = dynamics.load_system(str(tmp_path / "cancel.py"))
+    parameters = system.Parameters()
+    reduced, full = system.ReducedPopulation(parameters), system.FullPopulation(parameters)
+    adam = dynamics.rule("adam", eps=1e-30)
+    with pytest.warns(dynamics.TrainingWarning, match="rounding decides"):
+        result = dynamics.compare(reduced, full, eta=0.01, steps=6, rule=adam, record=1)
+    assert result.largest_deviation > 1e-3
+    assert "at step 0 the gradient of w_0 is" in explanation(result, reduced, full)
