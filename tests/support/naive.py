@@ -14,22 +14,23 @@ import numpy as np
 
 
 def population(parameters, sets, alpha, matrix):
-    """Risk and gradient of (P) by loops over labels, signal sets and patch values.
-
-    Both labels are enumerated. Returns (risk, dR/dalpha, dR/dA).
-    """
+    """Risk, dR/dalpha and dR/dA of (P) by loops over labels, signal sets and patch values."""
     size, p, nu = parameters.D, parameters.p, parameters.nu
     weights = np.exp(parameters.scale * matrix)
     attention = weights / weights.sum(axis=1, keepdims=True)
-    risk, d_alpha, d_attention = 0.0, 0.0, np.zeros((size, size))
+    risk, d_alpha, d_attention, whole = 0.0, 0.0, np.zeros((size, size)), 0.0
     for label, signal in itertools.product((1, -1), sets):
         others = [i for i in range(size) if i not in signal]
         for values in itertools.product((1, -1, 0), repeat=len(others)):
             x = np.zeros(size)
             x[list(signal)] = label
             x[others] = values
+            alike = any(abs(sum(x[list(s)])) == len(s) for s in sets if s != signal)
+            if alike and parameters.random_sets == "mixed":
+                continue
             chance = math.prod(1 - parameters.q if v == 0 else parameters.q / 2 for v in values)
             chance /= 2 * len(sets)
+            whole += chance
             attended = attention @ x
             inner = size * alpha * attended
             margin = label * (inner**p + nu * inner).sum()
@@ -40,14 +41,11 @@ def population(parameters, sets, alpha, matrix):
             d_attention += weight * size * alpha * np.outer(slope, x)
     inside = (attention * d_attention).sum(axis=1, keepdims=True)
     d_matrix = parameters.scale * attention * (d_attention - inside)
-    return risk, d_alpha, d_matrix
+    return risk / whole, d_alpha / whole, d_matrix / whole
 
 
 def empirical(parameters, data, value, matrix):
-    """Risk and gradient of (E) by loops over samples, rows and columns.
-
-    Returns (risk, dR/dv, dR/dA), the diagonal of dR/dA included.
-    """
+    """Risk, dR/dv and dR/dA, with its diagonal, of (E) by loops over samples, rows and columns."""
     patches, labels = data
     size, p, nu = parameters.D, parameters.p, parameters.nu
     weights = np.exp(parameters.scale * matrix)
@@ -86,13 +84,10 @@ def reduced(parameters, state, digits=40):
         total = e[0] + (C - 1) * e[1] + (D - C) * e[2]
         lam, gam, xi = (value / total for value in e)
         # d softmax / d gamma = s * (indicator - (C-1) Gamma) * softmax, and so on.
+        own, far = s * (C - 1) * gam, s * (D - C) * xi
         slopes = {
-            "gamma": [
-                -s * (C - 1) * gam * lam,
-                s * gam * (1 - (C - 1) * gam),
-                -s * (C - 1) * gam * xi,
-            ],
-            "rho": [-s * (D - C) * xi * lam, -s * (D - C) * xi * gam, s * xi * (1 - (D - C) * xi)],
+            "gamma": [-own * lam, s * gam - own * gam, -own * xi],
+            "rho": [-far * lam, -far * gam, s * xi - far * xi],
         }
 
         def share(a, b, total_sum):
@@ -156,12 +151,9 @@ def configurations(D, C, q, random_sets, digits):
 
 def orbits(sets, size):
     """Orbits of index pairs under all permutations that map sets onto sets, by brute force."""
-    members = [frozenset(s) for s in sets]
-    group = [
-        pi
-        for pi in itertools.permutations(range(size))
-        if {frozenset(pi[i] for i in s) for s in members} == set(members)
-    ]
+    members = {frozenset(s) for s in sets}
+    group = itertools.permutations(range(size))
+    group = [pi for pi in group if {frozenset(pi[i] for i in s) for s in members} == members]
     pairs = itertools.product(range(size), repeat=2)
     return {frozenset((pi[i], pi[j]) for pi in group) for i, j in pairs}
 
@@ -216,18 +208,12 @@ def rooted_colours(kinds, edges, roots):
     for a, b in edges:
         around[a].append(b)
         around[b].append(a)
-    colour_of = {
-        (copy, vertex): (kinds[vertex], vertex == root)
-        for copy, root in enumerate(roots)
-        for vertex in range(len(kinds))
-    }
+    places = list(itertools.product(range(len(roots)), range(len(kinds))))
+    colour_of = {(copy, vertex): (kinds[vertex], vertex == roots[copy]) for copy, vertex in places}
     while True:
         signatures = {
-            (copy, vertex): (
-                old,
-                tuple(sorted(colour_of[copy, other] for other in around[vertex])),
-            )
-            for (copy, vertex), old in colour_of.items()
+            (copy, v): (colour_of[copy, v], tuple(sorted(colour_of[copy, w] for w in around[v])))
+            for copy, v in places
         }
         number = {s: k for k, s in enumerate(sorted(set(signatures.values())))}
         refined = {place: number[s] for place, s in signatures.items()}
@@ -237,11 +223,7 @@ def rooted_colours(kinds, edges, roots):
 
 
 def masked_patch(areas, p, masked_count, latents, row):
-    """Loss of one patch of the masked image model, by loops over clusters, masks and latents.
-
-    ``latents`` is a list of (value, chance), ``row`` the pair (Phi of every feature, cluster by
-    cluster; Ups of every patch).
-    """
+    """Loss of a patch by `masked.row`; latents: (value, chance); row: (every Phi, every Ups)."""
     z, odds = zip(*latents, strict=True)
     law = SimpleNamespace(
         area_ids=areas, z=z, odds=odds, P=len(areas[0]), K=len(areas), masked=masked_count

@@ -1,44 +1,26 @@
-"""A printed derivation, read: its equations evaluated as they stand, and its letters looked up."""
+"""A printed derivation, read: its equations evaluated as they stand."""
 
 import functools
 import itertools
 import math
-import re
-from dataclasses import replace
 
 import numpy as np
 import sympy
 from sympy.core.function import AppliedUndef
-
-from theory import page as pages
-
-plain = functools.cache(pages.plain)
 
 ELEMENTARY = {
     "exp": math.exp, "log": math.log, "Max": max, "floor": math.floor,
     "factorial": lambda n: math.factorial(round(n)),
     "binomial": lambda n, k: math.comb(round(n), round(k)),
 }  # fmt: skip
-WORDS = {
-    "exp", "log", "binomial", "floor", "Max", "sum", "prod", "of", "over", "all", "both", "and",
-    "with", "if", "else",
-}  # fmt: skip
-"""What an equation may hold beside letters."""
 
 
 class Reader:
     """The equations of a page, each left side standing for its right side.
 
-    Parameters
-    ----------
-    page : Page
-    known : dict
-        Name -> number, list or nested lists (indices from 0), or function.
-    mean : callable
-        (function of more known names) -> expectation of what it returns; a ``cache`` among them
-        serves several expectations.
-    first : int
-        Index of the first entry of what is known.
+    `known`: name -> number, list or nested lists (their first index is `first`), or function;
+    `mean`: (function of more known names) -> expectation of what it returns; a ``cache`` among the
+    names serves several expectations.
     """
 
     def __init__(self, page, known, mean=None, first=0):
@@ -71,11 +53,8 @@ class Reader:
             rules.reverse()
             # Of c_1 and c_k the first one comes first; of two, the last.
             for left, right in sorted(rules, key=lambda rule: sum(map(self._bound, rule[0]))):
-                pairs = [
-                    (a, b)
-                    for a, b in zip(left, arguments, strict=True)
-                    if not isinstance(a, sympy.IndexedBase)
-                ]
+                pairs = zip(left, arguments, strict=True)
+                pairs = [(a, b) for a, b in pairs if not isinstance(a, sympy.IndexedBase)]
                 if all(a == b for a, b in pairs if not self._bound(a)):
                     here = {a: b for a, b in pairs if self._bound(a)}
                     known["cache"][key] = self.value(right, known, here)
@@ -88,18 +67,14 @@ class Reader:
         return isinstance(argument, sympy.Symbol) and argument not in self.states
 
     def value(self, expression, known, here):
-        """An expression in numbers.
-
-        ``here`` are the arguments of its left side, and indices of sums.
-        """
+        """An expression in numbers; ``here``: arguments of its left side, and indices of sums."""
         if expression.is_Integer:
             return int(expression)
         if expression.is_Number:
             return float(expression)
         if expression.is_Symbol:
-            return (
-                here[expression] if expression in here else self._rule(expression.name, (), known)
-            )
+            known_here = expression in here
+            return here[expression] if known_here else self._rule(expression.name, (), known)
         if isinstance(expression, sympy.MatrixExpr):
             return self._matrix(expression, known)
         if isinstance(expression, sympy.IndexedBase):
@@ -163,81 +138,3 @@ def numbers(parts, total):
     """Every tuple of ``parts`` numbers >= 0 of a sum."""
     spread = itertools.product(range(total + 1), repeat=parts)
     return [counts for counts in spread if sum(counts) == total]
-
-
-TOKEN = re.compile(r"d\w+/d\w+|[A-Za-z]\w*'?")
-LETTER = re.compile(
-    r"\b(?:[B-HJ-Zb-z]|alpha|beta|gamma|delta|rho|eta|nu|theta|kappa|mu|Lambda|Gamma|Xi|Ups|Phi)\b"
-)
-"""What is a letter in words too; "a", "A" and "I" are words there."""
-
-
-AREAS = ("self", "own", "target", "global", "other", "local")
-"""Words that are indices."""
-
-
-def undefined(page):
-    """Letters that a page uses and does not define.
-
-    It defines what its sections list, what stands on the left of an equation, and what a sentence
-    has between double backticks. Arguments and indices of a left side are bound in its equation,
-    indices of a sum in the equation of the sum.
-    """
-    defined = {name for section in page.sections for name in definitions(section)}
-    used = set()
-    for section in page.sections:
-        for left, right, *_ in section.equations:
-            arguments = re.findall(r"[(\[](.*)[)\]]", plain(left))
-            bound = indices(plain(left), set()) | {
-                t for part in arguments for t in TOKEN.findall(part)
-            }
-            bound |= set(re.findall(r"(\w+) = [^,()]*\.\.", plain(right)))
-            used |= (
-                (letters(plain(right), defined) | indices(plain(right), defined)) - bound - WORDS
-            )
-        texts = (*section.sentences, *(f"`{name}` {text}" for name, text in section.letters))
-        for text in texts:
-            words, mathematics = split(text)
-            used |= set(LETTER.findall(words)) | letters(mathematics, defined) - WORDS
-    return used - defined
-
-
-def definitions(section):
-    """Names that a section defines."""
-    marked = [part for text in section.sentences for part in text.split("``")[1::2]]
-    heads = [plain(left) for left, *_ in section.equations]
-    indexed = [plain(left) for left, *_ in section.equations if isinstance(left, sympy.Indexed)]
-    names = {name for name, _ in section.letters}
-    names |= {TOKEN.findall(text)[0] for text in (*marked, *heads)}
-    return names | {base(name) for name in (*marked, *indexed)}
-
-
-def base(token):
-    """A letter without its index."""
-    return re.sub(rf"(?<=\w)(?:_(?:[a-z\d]{{1,2}}|[A-Z]|{'|'.join(AREAS)}))+$", "", token)
-
-
-def letters(text, defined):
-    """Names in mathematics; of one with an index its base, where it has no definition itself."""
-    found = TOKEN.findall(text)
-    return {name if name in defined else base(name) for name in found}
-
-
-def indices(text, defined):
-    """Letters that are indices of what is not defined as it stands."""
-    found = [token for token in TOKEN.findall(text) if token not in defined]
-    words = [word for token in found for word in token[len(base(token)) + 1 :].split("_")]
-    return {letter for word in words if word not in AREAS for letter in word if letter.isalpha()}
-
-
-def split(text):
-    """Words of a sentence, and its mathematics."""
-    parts = text.replace("``", "`").split("`")
-    return " ".join(parts[::2]), " ".join(parts[1::2])
-
-
-def check_letters(page):
-    """Every letter is defined, and is not when the letters of a section are taken away."""
-    assert undefined(page) == set()
-    bare = (replace(section, letters=()) for section in page.sections)
-    assert undefined(replace(page, sections=tuple(bare)))

@@ -17,7 +17,6 @@ v, alpha, gamma, rho, G, D, d_v = sympy.symbols("v alpha gamma rho G D d_v", rea
     [
         ("G >= D/2", G - D / 2, False),
         ("G <= 3", 3 - G, False),
-        ("v stops growing", -d_v, False),
         ("v starts growing", d_v, True),
         ("sqrt(v) * max(G, 2, D) >= -abs(v)**2", sympy.sqrt(v) * sympy.Max(G, 2, D) + v**2, False),
         (" 2e-3 < log(v) ", sympy.log(v) - sympy.Rational(1, 500), True),
@@ -63,13 +62,10 @@ def test_shapes_over_a_whole_run():
         ("rho stops growing", "'d_rho' is unknown"),
         ("v is large", FORMS),
         ("", FORMS),
-        ("v > 1 > 0", FORMS),
         ("v > 1 and G > 1", FORMS),
         ("v.real > 1", "'v.real' is not arithmetic"),
         ("__import__('os') > 1", "is not arithmetic"),
-        ("(lambda: 1)() > 1", "is not arithmetic"),
         ("v > 1/0", "'1/0' is not a finite number"),
-        ("v > log(0)", r"'log\(0\)' is not a finite number"),
         ("v > sqrt(-1)", r"'sqrt\(-1\)' is not a finite number"),
         ("v > sqrt(v, 2)", r"'sqrt\(v, 2\)' is not arithmetic"),
         ("v > min(G)", r"'min\(G\)' is not arithmetic"),
@@ -79,11 +75,9 @@ def test_shapes_over_a_whole_run():
     ],
 )
 def test_what_is_no_rule(text, message):
-    with pytest.raises(ModelError, match=r"^event T: ") as caught:
+    with pytest.raises(ModelError, match=r"^event T: [^\n]+$") as caught:
         event_rules({"T": text}, KNOWN)
-    told = str(caught.value)
-    assert "\n" not in told
-    assert re.search(re.escape(FORMS) if message == FORMS else message, told), told
+    assert re.search(re.escape(FORMS) if message == FORMS else message, str(caught.value))
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,15 @@
-"""Rates at the plateau of Event I: every configuration one by one, known numbers, the limits."""
+"""Rates at the plateau, and the criterion of zero error: every configuration one by one."""
 
 import numpy as np
 import pytest
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from theory.papers.positional_attention.data_law import SetLaw
+from theory.papers.positional_attention import separability
+from theory.papers.positional_attention.data_law import SetLaw, configurations
 from theory.papers.positional_attention.enumeration import brute_law
 from theory.papers.positional_attention.plateau import Plateau, tilt_of_many_patches
+from theory.papers.positional_attention.separability import criterion, least_margin
 from theory.symmetry import Partition
 
 
@@ -32,11 +34,9 @@ def enumerated(plateau, alpha):
 
 
 SMALL = [
-    (6, 2, 0.5, "any", {}),
     (8, 2, 0.9, "any", {"p": 5, "beta": 2.0, "scale": 0.6}),
     (9, 3, 0.7, "any", {"nu": 0.3, "beta": -0.7}),
     (8, 2, 1.0, "any", {"nu": 0.0}),
-    (6, 2, 0.5, "mixed", {}),
     (9, 3, 0.8, "mixed", {"p": 5, "beta": 2.0, "nu": 0.1}),
     (9, 3, 1.0, "mixed", {"beta": -0.7}),
 ]
@@ -61,13 +61,10 @@ def critical(D, C, nu, beta=1.0, **more):
     return brentq(lead, 0.3, 0.99, xtol=1e-5)
 
 
-def test_alpha_grows_for_ever_where_every_sample_is_right():
-    assert Plateau(8, SetLaw(4, 0.5)).alpha(0.03) == np.inf
-    assert Plateau(12, SetLaw(4, 0.5)).alpha(0.03) < 1
-
-
-@pytest.mark.parametrize(("C", "p", "linear"), [(4, 3, 0.0), (3, 3, 0.3), (2, 5, 0.3)])
+@pytest.mark.parametrize(("C", "p", "linear"), [(4, 3, 0.0), (2, 5, 0.3)])
 def test_critical_q_comes_near_that_of_many_patches(C, p, linear):
+    assert Plateau(8, SetLaw(4, 0.5)).alpha(0.03) == np.inf  # every sample is right
+
     def limit(q):
         return tilt_of_many_patches(SetLaw(C, q), p, np.e - 1, linear)
 
@@ -77,3 +74,36 @@ def test_critical_q_comes_near_that_of_many_patches(C, p, linear):
     )
     assert near < 0.05
     assert near < 0.55 * far
+
+
+TABLE = {
+    (8, 2, 3): 0.375, (16, 4, 5): 0.712, (18, 2, 3): 1.0, (15, 3, 3): 1.185,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("sizes", "number"), TABLE.items())
+def test_the_criterion_of_both_laws(sizes, number):
+    D, C, p = sizes
+    assert criterion(SetLaw(C, 0.5, "mixed"), D // C, p) == pytest.approx(number, abs=5e-4)
+    assert criterion(SetLaw(C, 0.5), D // C, p) == D // C - 1
+
+
+@pytest.mark.parametrize("weights", [(1, 1, 0), (2, 1, 0), (3, 0, 1), (0, 2, 1), (1, 0, 4)])
+def test_the_least_margin_is_that_of_all_samples_one_by_one(weights):
+    sets = ((0, 1), (2, 3), (4, 5))
+    alone, within, between = weights
+    attention = np.full((6, 6), between)
+    for members in sets:
+        attention[np.ix_(members, members)] = within
+    np.fill_diagonal(attention, alone)
+    margins = [
+        label * int(((attention @ np.array(values)) ** 3).sum())
+        for label, values, _ in configurations(sets, "mixed")
+    ]
+    assert least_margin(SetLaw(2, 0.5, "mixed"), 3, 3, weights) == min(margins)
+
+
+def test_the_proposition_holds_on_a_grid_and_fails_for_the_law_of_the_paper(monkeypatch):
+    monkeypatch.setattr(separability, "FINEST", 4)
+    assert separability.separability().holds is True
+    assert separability.separability("any").holds is False

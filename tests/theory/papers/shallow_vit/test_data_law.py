@@ -9,8 +9,6 @@ import pytest
 
 from theory.papers.shallow_vit.data_law import Shares, chances, law, support_size
 
-SMALL = Shares(M=4, L=6, alpha_star=0.5, alpha_confusion=0.2)
-
 
 def brute(shares, data):
     """(label, counts) -> exact probability, token by token."""
@@ -38,9 +36,7 @@ def brute(shares, data):
 
 
 @pytest.mark.parametrize("data", ["fixed_disc", "iid"])
-@pytest.mark.parametrize(
-    "shares", [SMALL, Shares(3, 7, 0.5, 0.1), Shares(5, 5, 0.6, 0.2), Shares(4, 5, 0.6, 0.4)]
-)
+@pytest.mark.parametrize("shares", [Shares(4, 6, 0.5, 0.2), Shares(4, 5, 0.6, 0.4)])
 def test_every_count_vector_with_its_probability(shares, data):
     found = law(shares, data)
     keys = map(tuple, np.column_stack([found.labels, found.counts]).tolist())
@@ -69,4 +65,3 @@ def test_chances_of_shares_that_are_decimals_sum_to_one():
     found = chances(Shares(5, 50, 0.7, 0.3 + 5e-10))
     assert found.sum() == pytest.approx(1, abs=1e-15)
     assert found == pytest.approx([0.7, 0.3, 0, 0, 0], abs=1e-9)
-    assert chances(Shares(5, 50, 0.5, 0.2)) == pytest.approx([0.5, 0.2, 0.1, 0.1, 0.1], abs=1e-15)

@@ -1,12 +1,9 @@
 """What is derived equals what is stated; and each proof can fail."""
 
-import bags
-import numpy as np
 import pytest
-import sympy
 
-from theory.papers.shallow_vit import lemmas, model, recursion
-from theory.papers.shallow_vit.model import W_K, evaluate
+from theory.papers.shallow_vit import lemmas, recursion
+from theory.papers.shallow_vit.model import W_K
 from theory.papers.shallow_vit.recursion import G_K, G_Q, GAMMA, B, K, T, eta
 
 PROOFS = ("gradients", "pattern_closure", "gram_form", "collapse", "margin_and_weights")
@@ -53,28 +50,3 @@ OTHER_M = {name: value.subs(recursion.M, 6) for name, value in recursion.collaps
 )
 def test_another_statement_is_not_what_is_derived(proof, given):
     assert not getattr(lemmas, proof)(**given).holds
-
-
-def test_gradients_with_numbers_are_those_of_the_loss_of_tokens():
-    """`model.gradients` alone, at sizes that all differ, against central differences in loops."""
-    rng, margin = np.random.default_rng(3), 2.0
-    sizes = {model.d: 3, model.m_a: 2, model.m_b: 5, model.m: 6, model.L: 4}
-    weights = [rng.normal(size=shape) for shape in ((6, 2), (2, 3), (5, 3), (5, 3))]
-    tokens, a = rng.normal(size=(3, 4)), rng.choice([-0.5, 0.5], size=6)
-    slopes = bags.central_differences(
-        lambda now: bags.loss(now, [(tokens, -1, 1.0)], a, margin), weights
-    )
-    W_O, W_V, W_K, W_Q = weights
-    S = np.exp((W_K @ tokens).T @ W_Q @ tokens)
-    S /= S.sum(axis=0)
-    gates = W_O @ W_V @ tokens @ S > 0
-    known = dict(zip(model.TRAINED, weights, strict=True))
-    known |= {model.X: tokens, model.S: S, model.D: a[:, None] * gates / 4}
-    values = {symbol: sympy.Matrix(value) for symbol, value in known.items()}
-    values[model.DZ] = model.explicit(model.by_scores(), sizes, values)
-    known[model.DZ] = np.array(values[model.DZ], dtype=float)
-    known |= {symbol.T: value.T for symbol, value in known.items()}
-    for matrix, slope in zip(model.TRAINED, slopes, strict=True):
-        ((coefficient, value),) = evaluate(model.gradients()[matrix], known, np.matmul)
-        assert np.abs(slope).max() > 1e-3
-        assert np.abs(float(coefficient) * value - slope).max() < 1e-7
