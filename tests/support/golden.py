@@ -54,13 +54,10 @@ SWEEPS = (
     (VIT, {"alpha_star": "0.4,0.6", "margin": "1,3"}, FROZEN | {"eta": 0.1, "steps": 200}),
 )
 NOT_STORED = {
-    PA: (
-        "Figure 1a", "Figure 5a", "Figure 5c", "Figure 7",
-    ),
+    PA: ("Figure 1a", "Figure 5a", "Figure 5c", "Figure 7"),
     VIT: ("Figure 6a", "Figure 6b", "Figure 6c", "Figure 6c, initial model"),
-}  # fmt: skip
-"""Claims without a number here: networks on images, which train for long, and claims that are newer
-than the file."""
+}
+"""Claims without a number here: networks on images, which train for long."""
 
 
 class Entry(NamedTuple):

@@ -17,8 +17,6 @@ from dynamics.papers.shallow_vit.sampling import Samples, Tokens
 from dynamics.papers.shallow_vit.starts import Start
 from theory.papers.masked_image_modeling.images import Images
 
-"""Entries of a state that is small."""
-
 PA, MIM, VIT = "positional_attention", "masked_image_modeling", "shallow_vit"
 VIEWS = {"reduced": "ReducedPopulation", "full": "FullPopulation", "realistic": "FullEmpirical"}
 

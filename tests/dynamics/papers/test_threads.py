@@ -15,12 +15,9 @@ POSITIONAL = {"D": 6, "C": 2}
 VIT = {"m": 6, "M": 3, "L": 10, "d": 3, "alpha_confusion": 0.1}
 CASES = {
     "contour": ("masked_image_modeling", "ReducedPopulation", MASKED, {"expectation": "contour"}),
-    "sampled images": (
-        "masked_image_modeling", "FullEmpirical", MASKED, {"samples": 12, "seed": 3, "batch": 5},
-    ),
-    "spectral": (
-        "positional_attention", "ReducedPopulation", POSITIONAL, {"expectation": "spectral"},
-    ),
+    "images": ("masked_image_modeling", "FullEmpirical", MASKED, {"samples": 12, "batch": 5}),
+    "spectral": ("positional_attention", "ReducedPopulation", POSITIONAL,
+                 {"expectation": "spectral"}),
     "patches": ("positional_attention", "FullPopulation", POSITIONAL, {}),
     "patterns": ("shallow_vit", "ReducedPopulation", VIT, {}),
     "noisy tokens": ("shallow_vit", "FullEmpirical", VIT, {"samples": 12, "batch": 5}),

