@@ -4,18 +4,19 @@ A map A is row-stochastic, one row per query; the patches form a grid H x W, num
 
 Attention diversity (Huang, Wen, Chi and Liang 2024, Section 6) is the mean Euclidean distance, in
 patches, between the vectors of two queries, over all P^2 ordered pairs, equal queries included. The
-vector of a query has 2k numbers: the positions (row, column) of the k keys of greatest weight in
-descending order, the lower index first if weights are equal after rounding to multiples of 1e-9.
-Diversity is zero if all queries rank the same keys in the same order. A nearly uniform map can have
-a large diversity, since only the order of the weights matters.
+vector of a query has 2k numbers: the positions (row, column) of the k keys with the largest weights
+of this query, sorted by descending weight. Weights that are equal after rounding to multiples of
+1e-9 are sorted by the index of the key. Diversity is zero if all queries rank the same keys in the
+same order. A nearly uniform map can have a large diversity, since only the order of the weights
+matters.
 
-Mean total variation is the mean of sum_q |A_pq - A_p'q| / 2 over all ordered pairs of queries, each
-row divided by its sum. Total variation ranges from 0 (equal rows) to 1 - 1/P (rows without a common
-key), whatever the positions of the keys.
+Mean total variation is the mean of sum_q |A_pq - A_p'q| / 2 over all ordered pairs (p, p') of
+queries, after each row of A is divided by its sum. It ranges from 0 (equal rows) to 1 - 1/P (no two
+rows share a key), and does not depend on the positions of the keys.
 
-With ``off_diagonal`` the means are over different queries, and are greater by P / (P - 1). ``skip``
-removes the tokens before the patches, such as a class token, from queries and keys; the rest of
-each row is divided by its sum.
+With ``off_diagonal`` both means are over pairs of different queries only, which multiplies them by
+P / (P - 1). With ``skip`` the first tokens of the map, such as a class token, are removed from its
+queries and keys; each remaining row is then divided by its sum.
 
 >>> import numpy as np
 >>> from dynamics import diversity, total_variation

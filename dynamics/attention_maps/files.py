@@ -1,4 +1,4 @@
-"""Read attention from numpy files, ``.npy`` (memory-mapped) or ``.npz``, without pickles."""
+"""Read attention maps from ``.npy`` (memory-mapped) or ``.npz`` files; pickles are refused."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ KINDS = "a .npy or .npz file of numpy"
 def read(path: str | os.PathLike[str], name: str | None = None) -> NDArray[Any]:
     """Read the attention array of a ``.npy`` file (memory-mapped) or a ``.npz`` file.
 
-    `name` selects an array of a ``.npz`` file; it is required if the file holds several. Raises
-    InvalidRequest if the file cannot be read, holds objects, or has no array of this name.
+    `name` selects an array of a ``.npz`` file; it is required if the file holds several arrays.
+    Raises InvalidRequest if the file cannot be read, holds Python objects, or lacks the array.
     """
     path = path_of("file", path)
     try:
@@ -47,7 +47,7 @@ def read(path: str | os.PathLike[str], name: str | None = None) -> NDArray[Any]:
 
 
 def _array_name(names: list[str], name: str | None, path: str | os.PathLike[str]) -> str:
-    """Name of the requested array of a file, or of its only array."""
+    """Name of the requested array of a file; without a request, name of its only array."""
     if not names:
         raise InvalidRequest(f"file={os.fspath(path)!r} holds no arrays; file can be {KINDS}")
     choices = ", ".join(names)

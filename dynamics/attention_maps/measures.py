@@ -1,6 +1,7 @@
 """Measures of attention maps: attention diversity and total variation of stacks of maps.
 
-`dynamics.attention_maps` defines both. A memory-mapped stack is read one map at a time.
+The module `dynamics.attention_maps` defines both measures. The maps of a memory-mapped stack are
+read one at a time.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from theory.summary import summarized
 FloatArray = NDArray[np.float64]
 
 ROW_SUM_TOLERANCE = 1e-3
-"""Largest distance of a row's sum from 1, which rows in half precision do not exceed."""
+"""Maximum distance of a row's sum from 1; it exceeds the rounding errors of half precision."""
 DIGITS = 1e9
 """Weights are compared after rounding to multiples of 1 / DIGITS."""
 NUMBERS = "fiub"
@@ -33,9 +34,9 @@ QUARTERS = (0.25, 0.5, 0.75)
 class Setting:
     """Settings of the measures of attention maps.
 
-    `grid` has the rows and columns of patches, by default those of a square; `k` is the number of
-    keys of each query; `skip` tokens before the patches are removed; with `off_diagonal`, means are
-    over pairs of different queries only.
+    `grid` gives the numbers of rows and columns of patches; None stands for a square grid. `k` is
+    the number of keys compared for each query. The first `skip` tokens of a map are removed. With
+    `off_diagonal`, means are over pairs of different queries only.
     """
 
     grid: tuple[int, int] | None = None
@@ -49,8 +50,8 @@ class Setting:
 class Measured:
     """Diversity (in patches) and total variation of the heads of one layer.
 
-    `diversity` and `total_variation` have the shape (images, heads); `name` is that of the model;
-    `setting` includes the grid.
+    `diversity` and `total_variation` have the shape (images, heads). `name` is the label of the
+    layer in pictures and tables. `setting` always has a grid.
     """
 
     name: str
@@ -70,7 +71,7 @@ class Measured:
 
     @property
     def grid(self) -> tuple[int, int]:
-        """Rows and columns of patches."""
+        """Numbers of rows and of columns of patches."""
         assert self.setting.grid is not None
         return self.setting.grid
 
@@ -84,7 +85,7 @@ def diversity(
 ) -> FloatArray:
     """Attention diversity of every map of a stack; `dynamics.attention_maps` has the definition.
 
-    A map with P = 4096 takes about a second, for P^2 / 2 distances of vectors of length 2 k.
+    A map with P = 4096 takes about a second: P^2 / 2 distances between vectors of length 2 k.
 
     Parameters
     ----------
@@ -123,10 +124,10 @@ def diversity(
 
 
 def total_variation(attention: ArrayLike, skip: int = 0, off_diagonal: bool = False) -> FloatArray:
-    """Mean pairwise total variation of every map of a stack; see `dynamics.attention_maps`.
+    """Mean total variation of every map of a stack; `dynamics.attention_maps` has the definition.
 
-    Sorting each of the P columns takes P^2 log P operations in place of P^3 for all pairs: about a
-    second for P = 4096.
+    Sorting each of the P columns takes P^2 log P operations; a sum over all pairs of rows would
+    take P^3. A map with P = 4096 takes about a second.
 
     Parameters
     ----------
@@ -165,7 +166,7 @@ def measure(attention: ArrayLike, setting: Setting | None = None, name: str = ""
 
     `attention` has the shape (P, P), (images, P, P) or (images, heads, P, P), and may be
     memory-mapped; pass ``attention[None]`` for the heads of one image. `name` labels the result in
-    pictures and tables. Raises InvalidRequest for another shape, or an invalid map.
+    pictures and tables. Raises InvalidRequest if the shape or a map is invalid.
     """
     array = _maps(attention)
     if array.ndim > 4:
@@ -186,12 +187,12 @@ def measure(attention: ArrayLike, setting: Setting | None = None, name: str = ""
 
 
 def quartiles(values: FloatArray) -> FloatArray:
-    """Lower quartile, median and upper quartile over images, shape (3, heads)."""
+    """Lower quartile, median and upper quartile over images of each head, shape (3, heads)."""
     return np.quantile(values, QUARTERS, axis=0)
 
 
 def _of_maps(array: NDArray[Any], skip: int, measure: Callable[[FloatArray], float]) -> FloatArray:
-    """Apply a measure to every map of a stack, shape (...)."""
+    """Apply a measure to every map of a stack (..., P, P); the result has the shape (...)."""
     values = np.empty(array.shape[:-2])
     for index in np.ndindex(values.shape):
         values[index] = measure(_stochastic(array, index, skip))
@@ -209,7 +210,7 @@ def _diversity(square: FloatArray, setting: Setting) -> float:
 
 
 def _top_keys(square: FloatArray, k: int) -> NDArray[np.int64]:
-    """Keys of the k greatest weights per query, descending, ties by index; shape (P, k)."""
+    """Keys of the k largest weights of each query, shape (P, k), sorted by weight, then index."""
     return np.argsort(-np.rint(square * DIGITS), axis=1, kind="stable")[:, :k]
 
 
@@ -217,7 +218,7 @@ def _total_variation(square: FloatArray, off_diagonal: bool) -> float:
     count = len(square)
     # Rows sum to 1 only within the tolerance; a larger sum could give a distance above 1.
     ordered = np.sort(square / square.sum(axis=1, keepdims=True), axis=0)
-    # Between the r-th and the next of the sorted weights, a gap contributes to r (P - r) pairs.
+    # The gap between the r-th and the next weight of a sorted column counts for r (P - r) pairs.
     # Summing gaps avoids cancellation, and gives exactly zero for equal rows.
     ranks = np.arange(1, count, dtype=np.float64)
     total = float(ranks * (count - ranks) @ np.diff(ordered, axis=0).sum(axis=1))
@@ -260,7 +261,7 @@ def _patches(array: NDArray[Any], setting: Setting) -> int:
 
 
 def _complete(array: NDArray[Any], setting: Setting) -> Setting:
-    """Validated setting, with the given grid or that of a square."""
+    """Validated setting; a missing grid is replaced by the square grid."""
     count = _patches(array, setting)
     k = integer("k", setting.k, 1, count)
     side = isqrt(count)
@@ -285,7 +286,7 @@ def _complete(array: NDArray[Any], setting: Setting) -> Setting:
 
 
 def _stochastic(array: NDArray[Any], index: tuple[int, ...], skip: int) -> FloatArray:
-    """Validated map of a stack without skipped tokens, each row divided by its sum."""
+    """Validated map of a stack; after removal of tokens, each row is divided by its sum."""
     square = np.asarray(array[index], dtype=np.float64)
     sums = square.sum(axis=1)
     # NaN weights fail this check, since comparisons with NaN are False.
