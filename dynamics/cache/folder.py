@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 FALLBACKS = 100
-"""Number of folder names tried under the temporary directory, since other users may own some."""
+"""Number of folder names tried under the temporary directory; other users may own some folders."""
 
 _reported: set[str] = set()
 
@@ -62,7 +62,7 @@ def _private() -> Path:
 
 
 def _writable(folder: Path) -> bool:
-    """Whether this user can write a folder, which is created if missing."""
+    """Whether this user can write into a folder; a missing folder is created."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError:

@@ -12,16 +12,16 @@ from typing import Any
 from dynamics.cache.folder import cache_directory, replace_file
 
 FORMAT = 1
-"""Version of the checks, increased when stored results become invalid."""
+"""Version of the checks; it is increased when stored results become invalid."""
 
 _FOUND: dict[str, Any] = {}
 
 
 def kept(key: tuple[Any, ...], find: Callable[[], Any]) -> Any:
-    """Result of `find`, of JSON types, for a key; computed and stored on disk at the first call.
+    """Result of `find` for a key; it is computed at the first call and stored on disk.
 
-    The ``repr`` of the key must contain everything the result depends on, except the version of
-    JAX.
+    The result consists of JSON types. It may depend only on the ``repr`` of the key and on the
+    version of JAX.
     """
     digest = hashlib.sha256(repr((key, FORMAT, version("jax"))).encode()).hexdigest()[:32]
     if digest not in _FOUND:

@@ -1,10 +1,10 @@
 """JAX, imported at first use, with XLA options and an on-disk store of compiled programs.
 
-Most programs here take longer to compile than to run. The fusion emitters of XLA take a third of
-the compilation time and its highest optimization levels a tenth, without speeding up training of
-any library model. Optimization level 0 would save another third, but it doubles the time of the
-thousands of calls that the closure of a large model makes. Code is generated in one part, not in
-threads, because processes share the cores.
+Most programs of this package take longer to compile than to run. The fusion emitters of XLA take a
+third of the compilation time, and its highest optimization levels a tenth; neither speeds up the
+training of a library model. Optimization level 0 would save another third of the compilation time,
+but it doubles the run time of the thousands of calls in the closure of a large model. One thread
+generates the code of a program, because several processes share the cores.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ OPTIONS = {
     "xla_backend_optimization_level": 1,
 }
 HASH = 16
-"""Length of a hash in bytes."""
+"""Length in bytes of the hash at the end of a stored program."""
 WORTH_STORING = 0.02
-"""Compilation time in seconds from which a program is stored on disk."""
+"""Minimum compilation time, in seconds, of a program that is stored on disk."""
 
 
 class _Jax:
@@ -42,7 +42,7 @@ class _Jax:
 
     @contextmanager
     def enable_x64(self, enabled: bool, kept: bool = True) -> Iterator[None]:
-        """Context with 64-bit JAX; programs compiled in it are stored unless `kept` is False."""
+        """Context with 64-bit JAX if `enabled`; with `kept`, it stores the compiled programs."""
         with programs_kept() if kept else nullcontext(), _module().enable_x64(enabled):
             yield
 
@@ -52,7 +52,7 @@ def _module() -> Any:
     module = importlib.import_module("jax")
     try:
         module.devices()
-    except Exception:  # RuntimeError at the first call, AssertionError at later ones
+    except Exception:  # JAX raises RuntimeError at the first call, then AssertionError
         asked = module.config.jax_platforms or "none"
         refuse("JAX_PLATFORMS", asked, "has no device here", "unset, or cpu", "cpu")
     return module
@@ -78,13 +78,13 @@ def _has(name: str, value: Any) -> bool:
 
 
 class _Programs:
-    """Store of compiled programs as files followed by a hash; damaged files are deleted."""
+    """Store of compiled programs; each file ends with a hash, and damaged files are deleted."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder
 
     def get(self, key: str) -> bytes | None:
-        """Program by its key, or None if missing or damaged, so that JAX compiles it."""
+        """Program stored under a key; None, if missing or damaged, makes JAX compile it."""
         path = self._path / f"{key}.program"
         try:
             content = path.read_bytes()
@@ -116,7 +116,7 @@ def _store_programs() -> Callable[[], None]:
         names = "jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs"
         before = {name: getattr(jax.config, name) for name in names}
         known = cache._cache, cache.reset_cache
-    except (ImportError, AttributeError):  # unknown version of JAX: store nothing
+    except (ImportError, AttributeError):  # other internals in this version of JAX: store nothing
         return lambda: None
     if before[names[0]] is not None or known[0] is not None:
         return lambda: None
@@ -130,13 +130,13 @@ def _store_programs() -> Callable[[], None]:
     cache.reset_cache()
     jax.config.update(names[0], str(folder))
     jax.config.update(names[1], WORTH_STORING)
-    programs: Any = _Programs(folder)  # has the methods of the class that JAX declares
+    programs: Any = _Programs(folder)  # has the methods of JAX's own cache class
     cache._cache = programs
     return put_back
 
 
 class ForAWhile:
-    """Context of a global setting that several threads change and restore, in any order.
+    """Context of a global setting; threads may enter and leave the context in any order.
 
     `change` changes the setting and returns the function that restores it.
     """
@@ -147,7 +147,7 @@ class ForAWhile:
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
-        """Context in which the setting is changed, in any thread."""
+        """Context in which the setting is changed for all threads."""
         with self._changing:
             self._inside.append(self._change())
         try:
@@ -162,4 +162,4 @@ class ForAWhile:
 
 
 programs_kept = ForAWhile(_store_programs)
-"""Context in which JAX stores compiled programs; a cache folder set by the user is kept."""
+"""Context in which JAX stores compiled programs, unless the user has set a cache folder of JAX."""
