@@ -1,10 +1,10 @@
 """Closure of a model: entries that stay equal, linear space of training, conserved quantities.
 
-A traced risk is a table of distinct values (`theory.program`). A closure takes a few exact
-evaluations of its gradient in a finite field: `refinement` finds classes of equal entries, `linear`
-the smallest linear space, `conservation` constants of motion. A model that cannot be traced is
-checked in floats at some states (`checked`), with a lower grade. `orbits` computes the classes of a
-stated symmetry.
+A traced risk is a table of distinct values (`theory.program`). Its gradient is evaluated exactly,
+in a finite field. From these evaluations, `refinement` finds the classes of equal entries, `linear`
+finds the smallest linear space, and `conservation` finds the conserved quantities. The gradient of
+a model that cannot be traced is compared in floats at some states (`checked`); the closure then has
+a lower grade. If a model states its symmetry, `orbits` computes the classes.
 """
 
 from __future__ import annotations
@@ -103,10 +103,11 @@ class Closure:
         return 0 if self.sample_groups is None else self.sample_groups.count
 
     def labels(self) -> dict[str, Any]:
-        """Scalar number of each entry of each array as nested lists, negative for a minus sign.
+        """Number of the scalar of each entry, negative for a minus sign, as nested lists by array.
 
-        Scalars are numbered from 1; an entry that never moves has the number 0. The result is empty
-        above `MOST_LABELLED` entries, and for a declared reduction, whose entries are unknown.
+        Scalars are numbered from 1, and an entry that never moves has the number 0. The mapping is
+        empty if the closure has more than `MOST_LABELLED` entries. It is also empty for a declared
+        reduction, because the entries are then unknown.
         """
         if self.classes.declared or self.entries > MOST_LABELLED:
             return {}
@@ -144,7 +145,7 @@ class Closure:
 
     @property
     def proof(self) -> str:
-        """Sentence on the proof of the closure, or on the check that replaces it."""
+        """Sentence that states how the closure was proved, or the check made instead of a proof."""
         if self.grade == DECLARED:
             return f"declared by the model; {self.scope}"
         if self.grade == STATED:
@@ -159,7 +160,7 @@ class Closure:
         return f"{text}{scope} (modulo three primes; error probability below 1e-9)"
 
     def summary(self) -> str:
-        """Closure in one line: ``closes on 3 scalars of 82 entries (1, 18, 54; 9 frozen)``."""
+        """Summary, as ``closes on 3 scalars of 82 entries (sizes 1, 18, 54; 9 never move)``."""
         return closure_lines(self.document())[0]
 
 
@@ -167,17 +168,18 @@ PROVED, STATED, CHECKED = "proved", "stated", "checked at {} states"
 DECLARED = "declared"
 
 MOST_LABELLED = 20_000
-"""Largest number of entries of a closure whose classes are listed entry by entry."""
+"""Maximum number of entries for which `Closure.labels` lists the class of every entry."""
 ROUNDING = 1e-12
-"""Largest residual attributed to rounding, relative to the largest gradient component."""
+"""A residual below this value, relative to the largest gradient component, is called rounding."""
 MOST_SHOWN = 12
-"""Most sizes, and most laws, printed in a summary."""
+"""Maximum number of class sizes, and of conserved quantities of each degree, that are printed."""
 
 
 def closure_lines(document: Mapping[str, Any], laws: bool = True) -> list[str]:
     """Lines on scalars, samples, conserved quantities, proof and remarks, from `Closure.document`.
 
-    With `laws` False, conserved quantities are left out; rounding breaks them in a diverging run.
+    Conserved quantities are omitted if `laws` is False, as for a diverging run, where rounding
+    breaks them.
     """
     scalars, entries, sizes = document["scalars"], document["entries"], document["sizes"]
     listed = ", ".join(map(str, sizes[:MOST_SHOWN])) + (", ..." if scalars > MOST_SHOWN else "")

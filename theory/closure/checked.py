@@ -15,9 +15,9 @@ from theory.law import FloatArray
 STATES = 60
 """Number of states at which gradients are compared."""
 SCALES = (0.1, 0.3, 1.0, 3.0, 10.0)
-"""Scales of random displacements of the classes from the start, used in turn."""
+"""Standard deviations, used in turn, of the random displacements of the classes from the start."""
 SAME = 1e-10
-"""Largest difference of gradients that count as equal, relative to the largest one of the class."""
+"""Gradients are equal if they differ by at most this times the largest gradient of the class."""
 
 
 def refine(
@@ -30,7 +30,8 @@ def refine(
     """Coarsest classes of entries with equal gradients at some random states.
 
     `gradient` maps a state to its gradient, both of shape (n,). `arrays`, shape (n,), holds the
-    number of the array of each entry. With `opposite`, entries of opposite sign share a class.
+    number of the array that contains each entry. With `opposite`, entries that differ only in sign
+    share a class.
     """
     labels = cells(start, arrays, opposite)
     signs = np.sign(start) if opposite else np.ones(start.size)
@@ -60,7 +61,7 @@ def largest(slope: FloatArray, labels: IntArray) -> FloatArray:
 def _split(
     labels: IntArray, active: NDArray[np.bool_], values: FloatArray, least: FloatArray
 ) -> IntArray:
-    """Labels refined so that values separated by a gap above `least` get separate labels."""
+    """Labels after splitting each class at gaps larger than `least` between its sorted values."""
     order = np.lexsort((values, active, labels))
     before, after = order[:-1], order[1:]
     apart = (labels[before] != labels[after]) | (active[before] != active[after])

@@ -1,14 +1,17 @@
 r"""Conserved quantities of training on a closed set of scalars.
 
-*Linear.* A combination :math:`c \cdot z` of scalars is constant under gradient descent and under
-the flow if :math:`c` is orthogonal to the space of training: the left null space of its span.
+A linear combination :math:`c \cdot z` of the scalars :math:`z` is constant under gradient descent
+and under the flow if :math:`c` is orthogonal to the space of training. These :math:`c` are the null
+space of its span.
 
-*Quadratic.* :math:`z^T S z` is constant along the flow if :math:`g(z)^T S z = 0` in the whole
-space: the null space of the products :math:`z_i g_j + z_j g_i` at random points of the field,
-without forms that are constant in the space. Gradient descent breaks it at order :math:`\eta`.
+A quadratic form :math:`z^T S z` is constant under the flow if :math:`g(z)^T S z = 0` for the
+gradient :math:`g` everywhere in the space. These forms are the null space of the products
+:math:`z_i g_j + z_j g_i` at random points of the field; forms that are constant in the space are
+left out. Gradient descent changes the value of a form at order :math:`\eta`.
 
-Both kinds of laws are exact modulo three primes. Coefficients are converted to fractions. If one
-coefficient is not a small fraction, all coefficients of the law are computed in floats.
+Linear and quadratic laws are exact modulo three primes. Their coefficients are converted to
+fractions. If one coefficient of a law is not a small fraction, all its coefficients are computed in
+floats.
 """
 
 from __future__ import annotations
@@ -30,11 +33,11 @@ from theory.program import field
 from theory.program.field import Triples
 
 MOST_PRODUCTS = 640
-"""Most products of two scalars in a search for quadratic laws."""
+"""Maximum number of products of scalars in a search; above it, only pairs within an array."""
 SPARE = 8
-"""Number of random points in excess of the number of unknowns."""
+"""A search for quadratic laws uses this many random points more than it has unknowns."""
 DENOMINATOR, FRACTION = 64, 1e-9
-"""Conversion of a float to a fraction: largest denominator; largest relative difference of both."""
+"""Maximum denominator of a fraction that replaces a float; maximum relative difference of both."""
 
 
 @dataclass(frozen=True)
@@ -58,11 +61,11 @@ class ConservationLaw:
 
     @property
     def exact(self) -> bool:
-        """Whether all coefficients of the law are fractions."""
+        """Whether every coefficient of the law is known as a fraction."""
         return bool(self.fractions)
 
     def at(self, scalars: FloatArray) -> FloatArray:
-        """Value of the law at scalars of shape (..., count)."""
+        """Value of the combination, shape (...), at scalars of shape (..., count)."""
         parts = [
             factor * np.prod(np.asarray(scalars)[..., list(term)], axis=-1)
             for factor, term in zip(self.coefficients, self.terms, strict=True)
@@ -86,19 +89,19 @@ class ConservationLaw:
 
 
 def linear_laws(span: Span, basis: FloatArray, at_start: FloatArray) -> list[ConservationLaw]:
-    """Linear laws: combinations of scalars that are constant in a space."""
+    """Linear combinations of the scalars that are constant on the space start + `span`."""
     terms = [(k,) for k in range(basis.shape[0])]
     null = modular.null_space(span.rows)
     return [_law(terms, vector, basis.T, at_start) for vector in null]
 
 
 def linear_laws_in_floats(basis: FloatArray, at_start: FloatArray) -> list[ConservationLaw]:
-    """Linear laws of a space known in floats alone, by the columns of `basis`."""
+    """Linear laws of a space known only in floats, the span of the columns of `basis`."""
     sizes = np.linalg.norm(basis, axis=1)
     scale = np.where(sizes > 0, sizes, 1.0)
     null = np.linalg.svd((basis / scale[:, None]).T, full_matrices=True)[2][basis.shape[1] :]
     rows = null / scale
-    for k in range(len(rows)):  # Compute the reduced echelon form by complete pivoting.
+    for k in range(len(rows)):  # Reduce the rows to echelon form with complete pivoting.
         column = int(np.abs(rows[k:] * scale).max(axis=0).argmax())
         pivot = k + int(np.abs(rows[k:, column]).argmax())
         rows[[k, pivot]] = rows[[pivot, k]]
@@ -118,14 +121,14 @@ def linear_laws_in_floats(basis: FloatArray, at_start: FloatArray) -> list[Conse
 
 @dataclass(frozen=True)
 class Products:
-    """Products of pairs of scalars; a quadratic form is a row of coefficients of products."""
+    """Products of pairs of scalars; a quadratic form has one coefficient for each product."""
 
     first: IntArray
     second: IntArray
 
     @classmethod
     def of(cls, arrays: IntArray) -> Products:
-        """All products of two scalars; above `MOST_PRODUCTS`, products within an array, or none."""
+        """Products of all pairs, of pairs within an array, or none, up to `MOST_PRODUCTS`."""
         pairs = np.array(list(combinations_with_replacement(range(arrays.size), 2))).reshape(-1, 2)
         if len(pairs) > MOST_PRODUCTS:
             pairs = pairs[arrays[pairs[:, 0]] == arrays[pairs[:, 1]]]
@@ -139,17 +142,17 @@ class Products:
         return list(zip(self.first.tolist(), self.second.tolist(), strict=True))
 
     def values(self, points: Triples) -> Triples:
-        """Products at points, shape (count, points, 3), as rows, shape (points, products, 3)."""
+        """Products at points, (count, points, 3) -> (points, products, 3)."""
         return field.multiply(points[self.first], points[self.second]).transpose(1, 0, 2)
 
     def rates(self, points: Triples, slope: Triples) -> Triples:
-        """Rates of the products along a gradient, as rows of shape (points, products, 3)."""
+        """Derivatives of the products along a gradient, shape (points, products, 3)."""
         one = field.multiply(points[self.first], slope[self.second])
         two = field.multiply(points[self.second], slope[self.first])
         return field.add(one, two).transpose(1, 0, 2)
 
     def rates_in_floats(self, points: FloatArray, slope: FloatArray) -> FloatArray:
-        """Rates of the products in floats, from rows of shape (points, count)."""
+        """Derivatives of the products in floats, (points, count) -> (points, products)."""
         one = points[:, self.first] * slope[:, self.second]
         return np.asarray(one + points[:, self.second] * slope[:, self.first])
 
@@ -161,7 +164,7 @@ def quadratic_forms(
     start: Triples,
     generator: np.random.Generator,
 ) -> Triples:
-    """Quadratic forms conserved by the flow, not constant in the space, in reduced echelon form."""
+    """Quadratic forms conserved by the flow, modulo forms that are constant on start + `span`."""
     width = products.first.size
     points = span.points(start, width + SPARE, generator)
     rows = products.rates(points, gradient(points))
@@ -180,7 +183,8 @@ def quadratic_laws(
 ) -> list[ConservationLaw]:
     """Conservation laws from quadratic forms in the field, shape (forms, products, 3).
 
-    The array `rows`, shape (points, products), holds rates of the products in floats.
+    The array `rows`, shape (points, products), holds derivatives of the products along the gradient
+    in floats.
     """
     rows = rows[np.isfinite(rows).all(axis=1)]
     known = [form for form in forms if len(rows) or modular.fractions(form)]
@@ -190,7 +194,7 @@ def quadratic_laws(
 def _law(
     terms: Sequence[tuple[int, ...]], vector: Triples, rows: FloatArray, at_start: FloatArray
 ) -> ConservationLaw:
-    """Law with coefficients from the field, or from the null space of `rows` in floats."""
+    """Law with the coefficients `vector`, or with floats if one is not a small fraction."""
     used = np.flatnonzero(vector.any(axis=1))
     numbers: Sequence[Fraction] | FloatArray = modular.fractions(vector[used])
     if not numbers:
@@ -204,7 +208,7 @@ def _law(
 def _stated(
     terms: Sequence[tuple[int, ...]], numbers: Sequence[Fraction] | FloatArray, at_start: FloatArray
 ) -> ConservationLaw:
-    """Law scaled to a positive first coefficient, and to integers or to a smallest float of 1."""
+    """Law with a positive first coefficient; integers are made coprime, and floats at least 1."""
     if isinstance(numbers[0], Fraction):
         whole = lcm(*(number.denominator for number in numbers))
         unit = Fraction(gcd(*(int(number * whole) for number in numbers)), whole)
@@ -217,10 +221,10 @@ def _stated(
 
 
 def pair_laws(labels: IntArray, signs: FloatArray, at_start: FloatArray) -> list[ConservationLaw]:
-    """Conserved difference of each scalar of a class to the first, or sum for opposite signs.
+    """For each scalar, its conserved difference from (or sum with) the first scalar of its class.
 
-    `labels`, shape (count,), holds the class of each scalar; scalars of a class have equal changes
-    up to the sign in `signs`, shape (count,).
+    `labels`, shape (count,), holds the class of each scalar. Scalars of a class change equally, up
+    to the signs in `signs`, shape (count,); two scalars with opposite signs have a conserved sum.
     """
     laws: list[ConservationLaw] = []
     first: dict[int, int] = {}

@@ -1,12 +1,13 @@
 r"""First integrals of the flow of the form f(x) + g(y), beyond linear and quadratic laws.
 
-If the ratio of the rates of two scalars is a function of one times a function of the other,
+If the ratio of the rates of two scalars is a function of the first scalar times a function of the
+second scalar,
 
 .. math:: \dot x / \dot y = a(x)\, b(y),
 
-the flow conserves :math:`\int dx / a(x) - \int b(y)\, dy`. Pairs are found by rates at random
-states; SymPy integrates the factors of the ratio. Gradient descent breaks the law at order
-:math:`\eta`.
+the flow conserves :math:`\int dx / a(x) - \int b(y)\, dy`. Pairs with such a ratio are found from
+rates at random states; SymPy integrates the two functions. Gradient descent conserves the integral
+only up to order :math:`\eta`.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ from theory.law import FloatArray
 from theory.program.symbolic import SIMPLIFIED, Parts, size
 
 SAME = 1e-9
-"""Largest relative difference of two ratios that count as equal."""
+"""Two ratios of rates with at most this relative difference are equal."""
 SCALES, TRIALS = (1.0, 0.3, 0.1), 4
-"""Scales of random displacements from the start; number of trials of each scale for each state."""
+"""Standard deviations of random displacements from the start, and number of draws with each."""
 PLACES = tuple(map(sympy.Rational, ("1", "2", "1/3", "5/7")))
-"""Trial values of both scalars; the first value at which a ratio is finite and nonzero is used."""
+"""Values tried for both scalars, until one is found at which all ratios are finite and nonzero."""
 U, V = sympy.symbols("_u _v", positive=True)
-"""Symbols of the absolute values of the two scalars of a law."""
+"""Symbols for the absolute values of the two scalars of a law."""
 
 Rates = Callable[[FloatArray], FloatArray]
 Pair = tuple[int, int]
@@ -37,10 +38,10 @@ Pair = tuple[int, int]
 def separating_pairs(
     rates: Rates, start: FloatArray, known: Iterable[Collection[int]], draw: np.random.Generator
 ) -> list[Pair]:
-    """Pairs of scalars whose ratio of rates is a function of one times a function of the other.
+    """Pairs (x, y) of scalars with a ratio of rates of the form a(x) b(y).
 
-    Pairs joined by a law in `known` are left out, and so are pairs of scalars whose rates depend on
-    themselves alone, since any such pair has a law.
+    A pair is omitted if a law in `known` relates its two scalars. It is also omitted if each of the
+    two rates depends only on its own scalar, since any two such scalars have a law.
     """
     count, joined = start.size, [set(law) for law in known]
     one, other = states_near(rates, start, 2, draw)
@@ -63,7 +64,7 @@ def separating_pairs(
 def states_near(
     rates: Rates, start: FloatArray, count: int, draw: np.random.Generator
 ) -> FloatArray:
-    """Random states with finite rates, shape (count, n); the start replaces states not found."""
+    """Random states with finite rates, shape (count, n), completed by copies of the start."""
     found: list[FloatArray] = []
     for scale in SCALES * (TRIALS * count):
         if len(found) == count:
@@ -75,7 +76,7 @@ def states_near(
 
 
 def _with(one: FloatArray, other: FloatArray, places: Collection[int]) -> FloatArray:
-    """Copy of one state with the entries at some places taken from another state."""
+    """Copy of the state `one` in which the entries at `places` are those of the state `other`."""
     state = one.copy()
     state[list(places)] = other[list(places)]
     return state
@@ -92,10 +93,11 @@ def first_integral(
     parts: Parts,
     constants: Collection[sympy.Symbol] = (),
 ) -> sympy.Expr | None:
-    """Law f(x) + g(y) of two scalars, with leading coefficient 1 in f, or None if not found.
+    """First integral f(x) + g(y) of two scalars x and y, or None if sympy finds none.
 
-    The real symbols x and y are `letters`, and `slopes` their gradients, in terms of the named
-    subexpressions `parts`. The law may also contain the symbols `constants`.
+    The symbols x and y are `letters`, and `slopes` holds their gradients in terms of the named
+    subexpressions `parts`. The integral is scaled so that the leading coefficient of f is 1. It may
+    also contain the symbols `constants`.
 
     Examples
     --------
@@ -125,9 +127,9 @@ def first_integral(
 def _ratio(
     slopes: tuple[sympy.Expr, sympy.Expr], parts: Parts, where: Mapping[sympy.Symbol, sympy.Expr]
 ) -> sympy.Expr | None:
-    """Quotient of two slopes for given signs of the letters, with named parts replaced."""
+    """Quotient of the two slopes, after substitution of `where` and of the named `parts`."""
     above, below = (slope.xreplace(where) for slope in slopes)
-    found = _cancelled(above / below)  # cancels named common factors before they expand
+    found = _cancelled(above / below)  # common factors with a name cancel before they are expanded
     for name, part in reversed(parts):
         if found is not None and found.has(name):
             found = _cancelled(found.xreplace({name: part.xreplace(where)}))
@@ -135,14 +137,14 @@ def _ratio(
 
 
 def _cancelled(quotient: sympy.Expr) -> sympy.Expr | None:
-    """Quotient without common factors, or None if it is long or has branches."""
+    """Quotient without common factors, or None if it is too long or has a case distinction."""
     if size(quotient, SIMPLIFIED) > SIMPLIFIED or quotient.has(sympy.Piecewise, sympy.Max):
         return None
     return sympy.cancel(quotient)
 
 
 def _regular(ratios: Mapping[tuple[int, int], sympy.Expr], place: sympy.Expr) -> bool:
-    """Whether ratios are finite and nonzero at `place`, the absolute value of both letters."""
+    """Whether all ratios are finite and nonzero if both letters have the size `place`."""
     values = [ratio.subs({U: place, V: place}) for ratio in ratios.values()]
     return all(value.is_zero is False and value.is_finite is not False for value in values)
 
@@ -150,7 +152,7 @@ def _regular(ratios: Mapping[tuple[int, int], sympy.Expr], place: sympy.Expr) ->
 def _integral(
     branches: Sequence[sympy.Expr], size_: sympy.Symbol, letter: sympy.Symbol
 ) -> sympy.Expr | None:
-    """Antiderivative, in the absolute value of a letter, of a function given for both signs."""
+    """Antiderivative, in `letter`, of a function given for positive and for negative letters."""
     above, below = branches
     first = manualintegrate(sympy.expand(above), size_)
     if sympy.cancel(below - above.subs(size_, -size_)) == 0:  # one formula for both signs
@@ -163,7 +165,7 @@ def _integral(
 
 
 def _of_sizes(integral: sympy.Expr) -> sympy.Expr:
-    """Antiderivative with each logarithm taken of an absolute value."""
+    """Integral with log(x) replaced by log(abs(x))."""
     real = integral.replace(sympy.log, lambda x: sympy.log(sympy.Abs(x)))
     return sympy.expand(real)
 
@@ -179,7 +181,7 @@ def change(
     law: sympy.Expr, letters: tuple[sympy.Symbol, sympy.Symbol], rates: tuple[float, float],
     at: Mapping[sympy.Symbol, float],
 ) -> float:  # fmt: skip
-    """Rate of a law at a state with given rates of the letters, relative to its larger term."""
+    """Absolute rate of change of a law at a state, divided by the larger rate of its two terms."""
     slopes = [
         sympy.diff(law, letter).replace(sympy.DiracDelta, lambda *_: sympy.S.Zero)
         for letter in letters

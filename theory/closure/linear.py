@@ -1,13 +1,15 @@
 r"""Smallest linear space through the start that contains the trajectory of gradient descent.
 
-Besides equal entries, training may stay in a smaller linear space: :math:`v = \alpha w_*` for a
-general :math:`w_*`, the eigenvectors of a covariance, the aligned modes of a deep linear network.
-The search in the field is exact: gradients at random points of start + span join the span until
-further points add no direction. The search in floats is for data that are not simple fractions; its
-result is used only if the remaining gradients are rounding.
+Training may stay in a linear space that is smaller than the space of equal entries. Examples are
+:math:`v = \alpha w_*` for a general :math:`w_*`, the eigenvectors of a covariance matrix, and the
+aligned modes of a deep linear network. The search in the field is exact: gradients at random points
+of start + span are added to the span until further points add no direction. Data that are not
+simple fractions need a search in floats. Its result is used only if the gradients outside the span
+are at rounding level.
 
 If parameter groups have different learning rates, the space of each group is searched separately.
-Rules that are linear in the gradients keep the space; a rule such as Adam keeps only the classes.
+An update rule that is linear in the gradients stays in the space; a rule such as Adam stays only in
+the classes.
 """
 
 from __future__ import annotations
@@ -26,32 +28,32 @@ from theory.program import field
 from theory.program.field import Triples
 
 Rates = Callable[[FloatArray], FloatArray]
-"""Function from scalars to the gradient per entry, both shape (count,)."""
+"""Function from the scalars to the gradient of an entry of each class; both of shape (count,)."""
 MOST_SCALARS = 600
-"""Most classes in a search for a linear space."""
+"""Maximum number of classes; above it, no smaller linear space is searched for."""
 POINTS = 8, 64
-"""Fewest and most points in a round of the search in the field."""
+"""Minimum and maximum number of random points in a round of the search in the field."""
 QUIET = 6
-"""Number of consecutive points without a new direction that end the search in floats."""
+"""The search in floats ends after this many consecutive points without a new direction."""
 SIZES = (0.1, 0.3, 1.0, 3.0)
-"""Scales of random displacements in the search in floats, used in turn."""
+"""Root mean squares, used in turn, of the random displacements in the search in floats."""
 SIGNAL, NOISE = 1e-9, 2e-12
-"""Relative part of a gradient outside the span: least for a new direction, most for rounding."""
+"""A gradient's relative part outside the span is a direction above SIGNAL, rounding below NOISE."""
 
 
 @dataclass(frozen=True)
 class LinearSpace:
     """Linear space through the start, in the coordinates of the classes.
 
-    The columns of `basis`, shape (count, free), are directions of the scalars. `proved` tells
-    whether the space was found in the field, and not from gradients at some states.
+    The columns of `basis`, shape (count, free), are directions of the scalars. `proved` is False if
+    the space was found in floats, from gradients at some states.
     """
 
     basis: FloatArray
     proved: bool = True
 
     def directions(self, classes: EntryClasses) -> FloatArray:
-        """Orthonormal directions of the entries, as changes of the scalars, shape (count, free)."""
+        """Basis whose columns are orthonormal as changes of all entries, shape (count, free)."""
         roots = np.sqrt(classes.sizes)
         columns = np.linalg.qr(self.basis * roots[:, None])[0] / roots[:, None]
         largest = np.abs(columns).argmax(axis=0)
@@ -65,7 +67,7 @@ class LinearSpace:
 
 @dataclass(frozen=True)
 class Span:
-    """Span of directions in the field: rows in reduced echelon form, and their pivot columns."""
+    """Span of directions in the field: rows of a reduced echelon form, and its pivot columns."""
 
     rows: Triples
     pivots: IntArray
@@ -89,7 +91,7 @@ def whole_span(count: int) -> Span:
 def closed_span(
     gradient: Gradient, start: Triples, groups: IntArray, generator: np.random.Generator
 ) -> Span:
-    """Smallest span such that start + span is closed under the gradient in each parameter group."""
+    """Smallest span that holds all gradients on start + span, each within a parameter group."""
     count = len(start)
     span = Span(np.zeros((0, count, 3), dtype=np.uint64), np.zeros(0, dtype=np.int64))
     while len(span.rows) < count:
@@ -113,7 +115,7 @@ def leaves(
 
 
 def _outside(span: Span, slopes: Triples, groups: IntArray) -> Triples:
-    """Parts of gradients outside a span, separately for each parameter group."""
+    """Parts of gradients outside a span, as one vector for each gradient and parameter group."""
     vectors = slopes.transpose(1, 0, 2)
     masks = groups == np.unique(groups)[:, None]
     vectors = np.concatenate([np.where(mask[:, None], vectors, 0) for mask in masks])
@@ -121,7 +123,7 @@ def _outside(span: Span, slopes: Triples, groups: IntArray) -> Triples:
 
 
 def exact_basis(span: Span) -> FloatArray | None:
-    """Basis, shape (count, free), if all coefficients are small fractions; else None."""
+    """Span in floats, shape (count, free), or None if a number is not a small fraction."""
     found = [modular.fractions(row) for row in span.rows]
     if not all(found):
         return None
@@ -129,7 +131,7 @@ def exact_basis(span: Span) -> FloatArray | None:
 
 
 def reduced_basis(basis: FloatArray, span: Span) -> FloatArray:
-    """Basis of the same space with the pivots and zeros of a span, shape (count, free)."""
+    """Basis of the space of `basis` with the pivots and zeros of `span`, shape (count, free)."""
     columns = np.linalg.solve(basis[span.pivots].T, basis.T).T
     return np.asarray(np.where(span.rows.any(axis=2).T, columns, 0.0))
 
@@ -137,7 +139,7 @@ def reduced_basis(basis: FloatArray, span: Span) -> FloatArray:
 def numeric_basis(
     rates: Rates, start: FloatArray, groups: IntArray, generator: np.random.Generator
 ) -> tuple[FloatArray, bool]:
-    """Basis of the space in floats, and whether the gradient outside the space is rounding."""
+    """Basis of the space in floats, and whether the gradient outside the space is below `NOISE`."""
     trials = [rates(start + s * generator.standard_normal(start.size)) for s in SIZES]
     good = [trial for trial in trials if np.isfinite(trial).all()]
     scale = np.sqrt(np.mean(np.square(good), axis=0)) if good else np.ones(start.size)

@@ -12,7 +12,7 @@ from theory.program import field
 from theory.program.field import PRIMES, Triples
 
 SMALL = 10**6
-"""Largest numerator or denominator of a number of the field converted to a fraction."""
+"""A fraction is small if its numerator and its denominator are at most this in absolute value."""
 
 
 def product(left: Triples, right: Triples) -> Triples:
@@ -28,7 +28,8 @@ def rank(rows: Triples) -> int:
 def echelon(rows: Triples) -> tuple[Triples, IntArray]:
     """Reduced row echelon form of a matrix, shape (m, n, 3), and its pivot columns.
 
-    Raises ArithmeticError if the ranks modulo the primes differ, with probability below 1e-6.
+    Raises ArithmeticError if the pivots differ between the primes, which has a probability below
+    1e-6.
     """
     parts = [_eliminated(rows[..., k].copy(), prime, True) for k, prime in enumerate(PRIMES)]
     pivots = parts[0][1]
@@ -40,7 +41,7 @@ def echelon(rows: Triples) -> tuple[Triples, IntArray]:
 def _eliminated(
     rows: NDArray[np.uint64], prime: np.uint64, above: bool
 ) -> tuple[NDArray[np.uint64], IntArray]:
-    """Echelon form by Gauss, or by Gauss-Jordan if `above`, and its pivots."""
+    """Echelon form (reduced if `above`) modulo one prime, and its pivot columns."""
     pivots: list[int] = []
     for column in range(rows.shape[1]):
         place = len(pivots)
@@ -63,7 +64,7 @@ def _eliminated(
 
 
 def null_space(rows: Triples) -> Triples:
-    """Null space of a matrix of shape (m, n, 3), in reduced echelon form, shape (k, n, 3)."""
+    """Basis of the null space of a matrix, (m, n, 3) -> (k, n, 3), in reduced echelon form."""
     width = rows.shape[1]
     reduced, pivots = echelon(rows)
     free = np.setdiff1d(np.arange(width), pivots)
@@ -74,14 +75,14 @@ def null_space(rows: Triples) -> Triples:
 
 
 def outside(vectors: Triples, span: Triples, pivots: IntArray) -> Triples:
-    """Vectors minus their parts in a span, with the span in reduced echelon form."""
+    """Vectors reduced modulo the span, so that they are 0 in its pivot columns."""
     if not len(span):
         return vectors
     return field.add(vectors, field.negative(product(vectors[:, pivots], span)))
 
 
 def fraction(triple: Triples) -> Fraction | None:
-    """Small fraction equal to a number of the field, or None if no small fraction is."""
+    """Fraction equal to a number of the field, or None if it is not small (see `SMALL`)."""
     found = field.read_back(triple)
     if found is None or max(abs(found.numerator), found.denominator) > SMALL:
         return None
@@ -89,6 +90,6 @@ def fraction(triple: Triples) -> Fraction | None:
 
 
 def fractions(row: Triples) -> tuple[Fraction, ...]:
-    """Small fraction for each number of a row; empty if one number is not a small fraction."""
+    """Fractions equal to the numbers of a row; empty if one of them is not small (see `SMALL`)."""
     found = [fraction(triple) for triple in row]
     return tuple(f for f in found if f is not None) if None not in found else ()

@@ -1,10 +1,11 @@
 r"""Classes of entries from a stated symmetry: orbits under signed permutations of index sets.
 
-A law that can only be sampled has no exact symmetry in a finite draw, so the user states it.
-``axes`` gives the index set of each axis of each array (None for an axis without permutation);
-each generator maps index sets to permutations, or to pairs (permutation, signs). An entry
-:math:`A_{ij}` maps to :math:`\sigma_i \tau_j A_{\pi(i)\pi'(j)}`; an entry mapped to minus itself
-is 0 on the fixed space.
+If a law can only be sampled, a finite draw has no exact symmetry, so the user states the symmetry.
+``axes`` gives the index set of each axis of each array, or None for an axis that no generator
+permutes. Each generator maps index sets to permutations, or to pairs (permutation, signs). It maps
+an entry :math:`A_{ij}` to :math:`\sigma_i \tau_j A_{\pi(i)\pi'(j)}`, with signs :math:`\sigma` and
+:math:`\tau` and permutations :math:`\pi` and :math:`\pi'`. An entry that is mapped to minus itself
+stays 0.
 """
 
 from __future__ import annotations
@@ -21,19 +22,19 @@ from theory.color_refinement import IntArray, by_appearance
 from theory.law import FloatArray, ModelError
 
 LONGEST = 60
-"""Most characters of a permutation in a message."""
+"""Maximum number of characters of a permutation in a message; the rest is cut off."""
 
 
 @dataclass(frozen=True)
 class Generator:
-    """Signed permutation of all entries: images and signs, and a `text` for messages."""
+    """Signed permutation: entry k maps to `images[k]`, times `signs[k]`; messages quote `text`."""
 
     images: IntArray
     signs: FloatArray
     text: str
 
     def moved(self, state: FloatArray) -> FloatArray:
-        """State to which the generator maps a state, shape (n,)."""
+        """Image of a state under the generator, shape (n,)."""
         out = np.empty_like(state)
         out[self.images] = self.signs * state
         return out
@@ -44,10 +45,11 @@ def generators_of(
 ) -> list[Generator]:
     """Generators of a model as signed permutations of its flat state.
 
-    A stated generator maps index sets to permutations or to (permutation, signs), or is a
-    permutation of a single index set. `axes` holds the index set of each axis of each array;
-    `shapes` holds the shape of each array, in the order of the flat state. Raises ModelError if a
-    generator is not a permutation of its index set, or the sizes do not fit.
+    A stated generator is a mapping from index sets to permutations or pairs (permutation, signs).
+    If there is only one index set, the permutation alone is enough. `axes` holds the index set of
+    each axis of each array; `shapes` holds the shape of each array, in the order of the flat state.
+    Raises ModelError if `axes` lacks an array, or if an entry of a generator is not a permutation
+    of its index set.
     """
     for name, shape in shapes.items():
         if name not in axes:
@@ -120,7 +122,7 @@ def _parts(number: int, index_set: Any, entry: Any, size: int) -> tuple[IntArray
 
 
 def orbit_classes(start: FloatArray, generators: Sequence[Generator]) -> EntryClasses:
-    """Orbits of the entries, with signs, or ModelError if a generator moves the start."""
+    """Orbits of the entries, with signs. Raises ModelError if a generator changes the start."""
     for generator in generators:
         moved = generator.moved(start)
         if not np.allclose(moved, start, rtol=1e-12, atol=0.0):
@@ -129,7 +131,7 @@ def orbit_classes(start: FloatArray, generators: Sequence[Generator]) -> EntryCl
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    # Two vertices for each entry, k for itself and n + k for minus itself.
+    # Vertex k of the graph is entry k, and vertex n + k is minus entry k.
     n = start.size
     images = np.array([g.images for g in generators], dtype=np.int64).reshape(-1, n)
     turned = n * (np.array([g.signs for g in generators]).reshape(-1, n) < 0)

@@ -19,10 +19,10 @@ FROZEN = -1
 
 
 def cells(start: FloatArray, arrays: IntArray, opposite: bool = True) -> IntArray:
-    """Initial class of each entry, by its array and its absolute value, shape (n,).
+    """Initial class of each entry, determined by its array and its absolute value, shape (n,).
 
-    The array `arrays`, shape (n,), holds the number of the array of each entry. With `opposite`,
-    entries of opposite sign share a class.
+    `arrays`, shape (n,), holds the number of the array that contains each entry. Without
+    `opposite`, entries that differ in sign are in different classes.
     """
     values = np.abs(start) if opposite else start
     sizes = np.unique(values, return_inverse=True)[1].reshape(-1)
@@ -34,11 +34,12 @@ def cells(start: FloatArray, arrays: IntArray, opposite: bool = True) -> IntArra
 class EntryClasses:
     """Classes of trained entries that gradient descent keeps equal up to a sign.
 
-    The array `labels`, shape (n,), holds the class of each entry, numbered by first entry, or
-    `FROZEN` for an entry that never moves. The array `signs`, shape (n,), holds the sign relative
-    to the first entry of the class, 0 for a frozen entry; `start` holds every entry at step 0.
-    `rounds` is the number of moving classes after each round of the refinement. If a model declares
-    its scalars, they replace the entries, and `declared` holds the sizes of the classes.
+    The array `labels`, shape (n,), holds the class of each entry, or `FROZEN` for an entry that
+    never moves. Classes are numbered in the order of their first entries. The array `signs`, shape
+    (n,), holds the sign of each entry relative to the first entry of its class, and 0 for a frozen
+    entry. `start` holds the value of each entry at step 0. `rounds` holds the number of moving
+    classes after each round of the refinement. If a model declares its scalars, each label stands
+    for one scalar, and `declared` holds the number of entries with its value.
     """
 
     labels: IntArray
@@ -61,19 +62,19 @@ class EntryClasses:
 
     @property
     def first(self) -> IntArray:
-        """First entry of each class, shape (count,)."""
+        """Index of the first entry of each class, shape (count,)."""
         moving = np.flatnonzero(self.labels >= 0)
         return moving[np.unique(self.labels[moving], return_index=True)[1]]
 
     def without(self, still: NDArray[np.bool_]) -> EntryClasses:
-        """Copy in which the classes of the mask ``still``, shape (count,), are frozen."""
+        """Copy in which the classes marked by the mask `still`, shape (count,), are frozen."""
         numbers = np.where(still, FROZEN, np.cumsum(~still) - 1)
         labels = np.where(self.labels >= 0, numbers[self.labels], FROZEN)
         signs = np.where(labels >= 0, self.signs, 0.0)
         return replace(self, labels=labels.astype(np.int64), signs=signs)
 
     def lift(self, scalars: FloatArray) -> FloatArray:
-        """States of every entry, shape (..., n), from one value for each class, (..., count)."""
+        """Values of all entries from values of the classes, (..., count) -> (..., n)."""
         scalars = np.asarray(scalars, dtype=np.float64)
         states = np.broadcast_to(self.start, (*scalars.shape[:-1], self.start.size)).copy()
         moving = self.labels >= 0
@@ -81,11 +82,11 @@ class EntryClasses:
         return states
 
     def tangent(self, change: FloatArray) -> FloatArray:
-        """Change of every entry, shape (..., n), from changes of classes; 0 for frozen entries."""
+        """Changes of all entries from changes of the classes, (..., count) -> (..., n)."""
         return replace(self, start=np.zeros_like(self.start)).lift(change)
 
     def project(self, vectors: FloatArray) -> FloatArray:
-        """Signed mean over each class, shape (..., count), of vectors of shape (..., n)."""
+        """Mean over each class of the sign times the entry, (..., n) -> (..., count)."""
         moving = np.flatnonzero(self.labels >= 0)
         signed = np.asarray(vectors)[..., moving] * self.signs[moving]
         if self.declared:
@@ -94,19 +95,20 @@ class EntryClasses:
         if not self.count:
             return np.zeros((*signed.shape[:-1], 0))
         edges = np.searchsorted(self.labels[moving][order], np.arange(self.count))
-        # Pairwise sums keep the digits of means of many equal numbers.
+        # `reduceat` sums in pairs, so the mean of many equal numbers has little rounding error.
         return np.add.reduceat(signed[..., order], edges, axis=-1) / self.sizes
 
     def residual(self, vector: FloatArray) -> FloatArray:
-        """Part of a gradient, shape (n,), outside the space in which classes are equal."""
+        """Part of a gradient, shape (n,), that would make entries of a class unequal."""
         return vector - self.tangent(self.project(vector))
 
 
 @dataclass(frozen=True)
 class SampleClasses:
-    """Classes of samples with equal losses on the classes of entries.
+    """Classes of samples whose losses are equal if the entries of each class are equal.
 
-    The array `labels`, shape (N,), holds the class of each sample, numbered by first sample.
+    The array `labels`, shape (N,), holds the class of each sample. Classes are numbered in the
+    order of their first samples.
     """
 
     labels: IntArray
@@ -118,9 +120,9 @@ class SampleClasses:
 
     @property
     def first(self) -> IntArray:
-        """First sample of each class, shape (count,)."""
+        """Index of the first sample of each class, shape (count,)."""
         return np.unique(self.labels, return_index=True)[1]
 
     def summed(self, weights: FloatArray) -> FloatArray:
-        """Sum of weights over each class of samples, shape (count,)."""
+        """Sum of the sample weights in each class of samples, shape (count,)."""
         return np.asarray(np.bincount(self.labels, weights, minlength=self.count), dtype=float)

@@ -1,12 +1,13 @@
 r"""Classes of entries that gradient descent keeps equal, by exact evaluations in a finite field.
 
-Entries of one array with one absolute value :math:`|\theta_i(0)|` begin as one class. In each round
-the gradient of every entry is evaluated with the entries of a class set to one random number of the
-field (times their signs), and frozen entries at their start. An entry with a nonzero gradient moves
-in later rounds; if it starts at 0, the gradient gives its sign. A class is split if the signed
-gradients of its entries differ. The search ends after two rounds without a change. At the end the
-gradient is one expression in each class, and 0 for frozen entries, in every state including kinks.
-This is colour refinement with the gradient as the colour.
+At first, entries are in one class if they are in the same array and have the same absolute value
+:math:`|\theta_i(0)|`. A round draws a random number of the field for each class, sets the entries
+of the class to this number times their signs, and evaluates the gradient. Frozen entries keep their
+value at the start. An entry with a nonzero gradient moves in later rounds; if it starts at 0, the
+gradient gives its sign. A class is split if the signed gradients of its entries differ. The search
+ends after two rounds without a change. Then the signed gradients of a class are equal, and those of
+frozen entries are 0, in every state, also at kinks. This is colour refinement with the gradient as
+the colour.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from theory.program.field import Triples
 Gradient = Callable[[Triples], Triples]
 """Function from points, shape (n, points, 3), to gradients of the same shape."""
 QUIET = 2
-"""Number of consecutive rounds without a change that end the refinement."""
+"""The refinement ends after this many consecutive rounds without a change."""
 
 
 def refine(
@@ -38,9 +39,9 @@ def refine(
 ) -> EntryClasses:
     """Coarsest classes of entries with equal gradients in every state.
 
-    `gradient` is the gradient by every entry, and `triples`, shape (n, 3), the start in the field.
-    The array `arrays`, shape (n,), holds the number of the array of each entry. With `opposite`,
-    entries of opposite sign share a class.
+    `triples`, shape (n, 3), holds the start in the field. `arrays`, shape (n,), holds the number of
+    the array that contains each entry. With `opposite`, entries that differ only in sign share a
+    class.
     """
     size = start.size
     labels = cells(start, arrays, opposite)
@@ -70,7 +71,7 @@ def oriented(
     start: FloatArray,
     rounds: tuple[int, ...],
 ) -> EntryClasses:
-    """Classes in the order of their first entries, with signs relative to the first entry."""
+    """Classes in the order of their first entries, with signs relative to these entries."""
     moving = np.flatnonzero(active)
     ordered, relative = np.full(start.size, FROZEN, dtype=np.int64), np.zeros(start.size)
     if moving.size:
@@ -82,7 +83,7 @@ def oriented(
 def leaving(
     gradient: Gradient, classes: EntryClasses, triples: Triples, generator: np.random.Generator
 ) -> IntArray:
-    """Entries whose gradient differs from their class's, or frozen entries with a gradient."""
+    """Indices of entries whose gradient differs from that of their class (from 0 if frozen)."""
     slope = _along(gradient, classes.labels, classes.signs, triples, generator)
     signed = np.where((classes.signs < 0)[:, None], field.negative(slope), slope)
     moving = np.flatnonzero(classes.labels >= 0)
@@ -97,7 +98,7 @@ def leaving(
 def tied(
     labels: IntArray, signs: FloatArray, triples: Triples, generator: np.random.Generator
 ) -> Triples:
-    """Entries set to one random number for each class, or to their start if the sign is 0."""
+    """State with one random number for each class, times the signs, or the start at sign 0."""
     own = field.drawn(generator, int(labels.max(initial=0)) + 1)[labels]
     own = np.where((signs < 0)[:, None], field.negative(own), own)
     return np.where((signs == 0)[:, None], triples, own)
@@ -110,5 +111,5 @@ def _along(
     triples: Triples,
     generator: np.random.Generator,
 ) -> Triples:
-    """Gradient with the entries of each class set to one random number, shape (n, 3)."""
+    """Gradient, shape (n, 3), at a random state with equal entries in each class; see `tied`."""
     return gradient(tied(labels, signs, triples, generator)[:, None])[:, 0]

@@ -11,10 +11,10 @@ from theory.update_rules import UpdateRule
 class Regime:
     """Properties of an update rule that determine the closure of training.
 
-    `signs`: opposite entries with opposite gradients stay opposite (the rule is odd). `spaces`:
-    linear spaces are kept (the rule is linear in past gradients). `decay`: entries without a
-    gradient decay. `by_array`: each array has its own learning rate, as in stages. `flow`:
-    quadratic laws, which the gradient flow conserves, are listed.
+    If `signs`, opposite entries with opposite gradients stay opposite (the rule is odd). If
+    `spaces`, training stays in a linear space that contains the gradients (the rule is linear in
+    past gradients). If `decay`, entries with zero gradient decay. If `by_array`, each array has its
+    own learning rate, as in stages. If `flow`, the quadratic laws of the gradient flow are listed.
     """
 
     signs: bool = True
@@ -32,4 +32,4 @@ class Regime:
 
 
 PLAIN = Regime()
-"""Regime of gradient descent with one learning rate, and of gradient flow."""
+"""Regime of gradient descent with one learning rate for all arrays, and of gradient flow."""
