@@ -1,9 +1,10 @@
 r"""Growth of attention on the sink and drain of its value, alone and together; a figure.
 
-Late in training :math:`q - p \approx p (\bar\xi - E_p \bar\xi) / e^\alpha`, so the logit of the
-sink obeys :math:`\dot\alpha = \mathrm{Var}_p(\bar\xi) e^{-2\alpha} / V`, and :math:`\alpha =
-\frac12 \ln(2 \mathrm{Var}_p(\bar\xi)\, t/V)`. At constant alpha, the contribution of the head
-decays at the rate :math:`(e^\alpha/(e^\alpha + W))^2 / V`.
+Letters are those of `dynamics.models.attention_sink`. Late in training :math:`q - p \approx p
+(\bar\xi - E_p \bar\xi) / e^\alpha`, so the sink's logit alpha obeys :math:`\dot\alpha =
+\mathrm{Var}_p(\bar\xi) e^{-2\alpha} / V`, hence :math:`\alpha = \frac12 \ln(2
+\mathrm{Var}_p(\bar\xi)\, t/V)`. At constant alpha, the contribution of the head decays at the rate
+:math:`(e^\alpha/(e^\alpha + W))^2 / V`.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ NEAR = 0.01
 
 
 def copied_variance(law: Any) -> float:
-    """Variance of xi-bar, nonzero on copied tokens alone, under uniform bigrams."""
+    """Variance, under uniform bigrams, of xi-bar, which is nonzero on copied tokens only."""
     part = law.copied / law.V
     return float((law.W * law.xi / law.copied) ** 2 * part * (1 - part))
 
 
 def trained(case: Case, what: str, time: float) -> tuple[Any, Trajectory]:
-    """Parameters, and their gradient flow with only the named arrays trained."""
+    """Parameters with `trained` set to `what`, and the gradient flow of the reduced problem."""
     law = replace(case.parameters, trained=what)
     return law, reduced_flow(case.system.ReducedPopulation, law, case.time(time), RTOL)[1]
 
@@ -46,7 +47,7 @@ def trained(case: Case, what: str, time: float) -> tuple[Any, Trajectory]:
     picture=Picture(TIME, r"attention logit $\alpha$ of the sink", scales=("log", "linear")),
 )  # fmt: skip
 def sink(case: Case) -> dict[str, Any]:
-    """Growth of the sink's attention logit alpha with constant values."""
+    """Growth of the sink's attention logit alpha while values are constant."""
     law, run = trained(case, "alpha", LONG)
     late = run.time >= run.time[-1] / 10
     slope = np.polyfit(np.log(run.time[late]), run["a"][late], 1)[0]
@@ -67,7 +68,7 @@ def sink(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, "added logit", scales=("linear", "log")),
 )  # fmt: skip
 def drain(case: Case) -> dict[str, Any]:
-    """Decay of the head's contribution with attention logits held at zero."""
+    """Decay of the head's contribution while attention logits are held at zero."""
     law = case.parameters
     derived = (1 / (1 + law.W)) ** 2 / law.V
     law, run = trained(case, "beta", 40 / derived)
@@ -87,7 +88,7 @@ def drain(case: Case) -> dict[str, Any]:
     words="{together:.4g} together, {alone:.4g} alone; together alpha ends at {alpha:.4g}",
 )  # fmt: skip
 def reinforce(case: Case) -> dict[str, Any]:
-    """Time of the drain of the sink's value, with and without trained attention on the sink."""
+    """Time of the sink's value to drain, with attention trained too and with attention constant."""
     times, runs = {}, {}
     for name, what in (("alone", "beta"), ("together", "both")):
         law, run = trained(case, what, 40 * case.parameters.V * (1 + case.parameters.W) ** 2)
@@ -98,7 +99,7 @@ def reinforce(case: Case) -> dict[str, Any]:
 
 
 def growth(system: System, request: FigureRequest) -> Drawing:
-    """Attention logit of the sink along the flow, values constant or trained; option ``time``."""
+    """Sink's attention logit along flows with constant and with trained values; option ``time``."""
     end = float(request.options({"time": 1e8})["time"])
     base = request.make_parameters(system)
     curves = {}

@@ -20,30 +20,30 @@ if TYPE_CHECKING:
 
 RATE, STEPS, STAGE = 0.5, 6000, 2000
 CHOOSING = range(2, 5)
-"""Positions that have a parent and more than one earlier position."""
+"""Positions 2 to 4, which have a parent and more than one earlier position."""
 SOLVED = 0.01
-"""Ratio of excess risk over the Bayes risk to its start value below which the task is learned."""
+"""The task is learned if the risk minus the Bayes risk is below this share of its start value."""
 
 
 def between_places(problem: Problem, state: FloatArray) -> FloatArray:
-    """Entries (6, 6) of A1 between positions, or their gradient, from a flat reduced state."""
+    """Matrix (6, 6) of A1's entries between positions, from a reduced state or gradient."""
     return np.asarray(problem.lift(state)[:64].reshape(8, 8)[2:, 2:])  # type: ignore[attr-defined]
 
 
 def lead(scores: FloatArray) -> FloatArray:
-    """Score (6, 6) of the parent minus the largest one of other earlier positions, at 2 to 4."""
+    """Parent's score minus the largest other earlier score, for positions 2 to 4, shape (3,)."""
     others = [np.delete(scores[i, :i], PARENTS[i]).max() for i in CHOOSING]
     return np.array([scores[i, PARENTS[i]] for i in CHOOSING]) - others
 
 
 def bayes_risk(system: System, law: Any) -> float:
-    """Bayes risk in nats: mean entropy of the successor given the sequence."""
+    """Bayes risk in nats: mean entropy of the next token given the sequence."""
     p = np.array([weight for weight, _ in system.model.law(nodes=law.nodes)]).reshape(-1, 2)
     return float(-(p * np.log(p / p.sum(axis=1, keepdims=True))).sum())
 
 
 def _excess(case: Case, risk: FloatArray) -> FloatArray:
-    """Excess of risks over the Bayes risk, divided by the excess at the start."""
+    """Risk minus Bayes risk, divided by the same difference at the start."""
     bayes = bayes_risk(case.system, case.parameters)
     return np.asarray((risk - bayes) / (risk[0] - bayes))
 
@@ -56,7 +56,7 @@ def _excess(case: Case, risk: FloatArray) -> FloatArray:
     picture=Picture(TIME, "excess risk, over the first"),
 )  # fmt: skip
 def encoded(case: Case) -> dict[str, Any]:
-    """Scores between positions and risk after training all layers together."""
+    """Risk, and scores between positions, after all layers are trained together."""
     run, excess = case.run, _excess(case, case.run["risk"])
     ahead = lead(between_places(case.problem, run.final_state))
     return {
@@ -73,7 +73,7 @@ def encoded(case: Case) -> dict[str, Any]:
     words="slopes of the parents {slopes}, leads {leads}, of places 2 to 4",
 )  # fmt: skip
 def largest(case: Case) -> dict[str, Any]:
-    """Negative gradient of the risk by the scores between positions, at the start."""
+    """Negative gradient of the risk, at the start, by the scores between positions."""
     problem = case.problem
     slopes = between_places(problem, -problem.gradient(problem.initial_state))
     own, ahead = np.array([slopes[i, PARENTS[i]] for i in CHOOSING]), lead(slopes)
@@ -82,7 +82,7 @@ def largest(case: Case) -> dict[str, Any]:
 
 
 def staged(case: Case) -> tuple[Any, Any]:
-    """Gradient descent on A1, then on A2, then on W, each alone."""
+    """Gradient descent on A1 alone, then on A2 alone, then on W alone."""
     problem = case.system.ReducedPopulation(case.parameters)
     stages = [(name, STAGE) for name in ("A1", "A2", "W")]
     return problem, descend(problem, RATE, 3 * STAGE, stages=stages, record=20)
@@ -96,7 +96,7 @@ def staged(case: Case) -> tuple[Any, Any]:
     picture=Picture(TIME, "excess risk, over the first"),
 )  # fmt: skip
 def by_stages(case: Case) -> dict[str, Any]:
-    """Scores and risk after the paper's two stages, and after training W."""
+    """Scores after training A1, and risks after training A1, A2 and W in turn."""
     run, excess = case.run, _excess(case, case.run["risk"])
     ends = [int(np.flatnonzero(run.steps == k * STAGE)[0]) for k in (1, 2, 3)]
     first, second, third = run["risk"][ends]
@@ -109,7 +109,7 @@ def by_stages(case: Case) -> dict[str, Any]:
 
 
 def tree(system: System, request: FigureRequest) -> Drawing:
-    """Gradients and final scores between positions, and the excess risk; option ``steps``."""
+    """Gradients, trained scores between positions, and risk minus Bayes risk; option ``steps``."""
     steps, law = int(request.options({"steps": STEPS})["steps"]), request.make_parameters(system)
     problem, bayes = system.ReducedPopulation(law), bayes_risk(system, law)
     run = descend(problem, RATE, steps)

@@ -1,10 +1,10 @@
 r"""Committee machines by their overlaps, and the plateau of equal neurons; a figure.
 
-In the units of the overlaps, :math:`u = w / \sqrt d`, a step of gradient descent is :math:`u
-\mathrel{-}= (\eta / d)\, \partial R / \partial u`. Runs with equal :math:`\eta / d` and equal
-overlaps at the start therefore have equal overlaps at every step, at any d. Students with all rows
-equal to :math:`u` have the least risk at :math:`u = c \sum_r v_r / \sqrt d` with :math:`c^2 = 1 /
-(k (2k - 1))`, namely
+For the scaled rows :math:`u = w / \sqrt d` a step of gradient descent is :math:`u \mathrel{-}=
+(\eta / d)\, \partial R / \partial u`. Runs with equal :math:`\eta / d` and equal overlaps at the
+start therefore have equal overlaps at every step, at any d. Students with all rows equal to
+:math:`u` have minimum risk if :math:`u = c \sum_r v_r / \sqrt d`, where :math:`v_r` are the rows of
+the teacher and :math:`c^2 = 1 / (k (2k - 1))`. The minimum is
 
 .. math:: R^* = \frac{1}{\pi} \Bigl( \frac{\pi}{6 k} - \arcsin \frac{1}{2 k} \Bigr). \qquad (1)
 """
@@ -34,22 +34,22 @@ if TYPE_CHECKING:
     from dynamics.system import System
 
 PER_STEP, STEPS = 0.2, 5000
-"""First: learning rate divided by d; second: number of steps of gradient descent."""
+"""Learning rate divided by d (first), and number of steps of gradient descent (second)."""
 SAME = 1e-10
 LONG = 1e4
-"""Horizon of flows: time divided by d."""
+"""Final time of flows, divided by d."""
 DIMENSIONS = (10, 1000, 10**5, 10**7)
 FAR = 10**6
-"""Dimension d at which random rows start near the symmetric overlaps."""
+"""Dimension d at which the overlaps of random rows are close to symmetric ones."""
 NEAR = 0.01
 EARLY = 0.1
 VISIBLE = 1e5
-"""Largest drawn ratio of the plateau's risk to the risk; smaller risks are rounding."""
+"""Risks below the plateau's risk divided by this number are rounding and are not drawn."""
 SCALE = r"time $/\, d$"
 
 
 def gram(n: int, k: int, d: float) -> FloatArray:
-    """Overlaps of the teacher's rows, then the initial student's, at dimension d (or infinity)."""
+    """Overlaps, shape (k + n, k + n), of the teacher's, then the initial student's rows."""
     if d == np.inf:
         return np.diag(np.repeat([1.0, committee.SPREAD**2], [k, n]))
     d = int(d)
@@ -58,19 +58,19 @@ def gram(n: int, k: int, d: float) -> FloatArray:
 
 
 def few_rows(system: System, law: Any, overlaps: FloatArray) -> tuple[Any, FloatArray]:
-    """Problem in n + k dimensions, and its state with given overlaps (teacher's rows first)."""
+    """Problem in n + k dimensions, and its state with the given overlaps (see `gram`)."""
     small = replace(law, d=law.n + law.k)
     rows = np.sqrt(small.d) * rows_with_overlaps(overlaps)[law.k :]
     return system.ReducedPopulation(small), rows.ravel()
 
 
 def symmetric_risk(k: int) -> float:
-    """Least risk (1) of a student with equal neurons."""
+    """Minimum risk of a student with equal neurons, equation (1)."""
     return float((np.pi / (6 * k) - np.arcsin(1 / (2 * k))) / np.pi)
 
 
 def learned_by_all(law: Any) -> None:
-    """Raise Undecided for one neuron, or if student and teacher differ in neurons."""
+    """Raise Undecided unless student and teacher have equally many neurons, more than one."""
     if not law.n == law.k > 1:
         raise Undecided("the statement assumes n = k > 1 neurons", "law")
 
@@ -82,7 +82,7 @@ def learned_by_all(law: Any) -> None:
     picture=Picture(SCALE, "risk"),
 )  # fmt: skip
 def by_overlaps(case: Case) -> dict[str, Any]:
-    """Overlaps from gradient descent on every weight, at dimension d and at dimension n + k."""
+    """Overlaps along gradient descent on every weight, in d and in n + k dimensions."""
     law, full = case.parameters, case.system.FullPopulation(case.parameters)
     problem, state = few_rows(case.system, law, gram(law.n, law.k, law.d))
     every = descend(full, PER_STEP * law.d, STEPS)
@@ -108,7 +108,7 @@ def by_overlaps(case: Case) -> dict[str, Any]:
     picture=Picture(SCALE, "risk"),
 )  # fmt: skip
 def plateau(case: Case) -> dict[str, Any]:
-    """Risk on the plateau and at the end, from the overlaps of random rows at d = 10^6."""
+    """Risk on the plateau and at the end; the start has the overlaps of random rows at d = 10^6."""
     law, level = case.parameters, symmetric_risk(case.parameters.k)
     problem, state = few_rows(case.system, law, gram(law.n, law.k, FAR))
     scale = law.n + law.k
@@ -126,7 +126,7 @@ def plateau(case: Case) -> dict[str, Any]:
 
 
 def dimensions(system: System, request: FigureRequest) -> Drawing:
-    """Risk along the flow at several dimensions and infinity; options ``dimensions``, ``time``."""
+    """Risk along the flow at several d and at infinity; options ``dimensions``, ``time``."""
     options = request.options({"dimensions": DIMENSIONS, "time": LONG})
     law, end = request.make_parameters(system, ("d",)), float(options["time"])
     scale, level = law.n + law.k, symmetric_risk(law.k)

@@ -1,8 +1,8 @@
 r"""Deep linear networks: sigmoidal growth and learning time of each mode; a figure.
 
-With two layers and balanced weights, a mode's strength :math:`a = w^2` obeys :math:`\dot a = 2 a (s
-- a)`, so :math:`a(t) = s e^{2 s t} / (e^{2 s t} - 1 + s / a_0)`, and reaches s / 2 at :math:`\ln(s
-/ a_0 - 1) / 2 s`. Deeper networks have no closed form; their times are measured.
+With two layers and balanced weights, the strength :math:`a = w^2` of a mode with singular value s
+obeys :math:`\dot a = 2 a (s - a)`. Hence :math:`a(t) = s e^{2 s t} / (e^{2 s t} - 1 + s / a_0)`,
+which reaches s / 2 at time :math:`\ln(s / a_0 - 1) / 2 s`. Deeper networks have no closed form.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from dynamics.verdicts.wording import listed
 
 RTOL = 1e-11
 COLOURS = (style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.VERMILION)
-"""Colours of modes; more modes share a sequential colour map."""
+"""Colours of the modes; if there are more modes, they get a sequential colour map."""
 MOST_NAMED = 12
-"""Largest number of modes of which the legend names all."""
+"""Maximum number of modes that the legend names; of more modes it names some, evenly spaced."""
 CLOSED = 1e-8
-"""Largest distance of the flow from the closed form, divided by the largest singular value."""
+"""Maximum distance of flow and closed form, divided by the largest singular value."""
 
 
 def singular_values(parameters: Any) -> FloatArray:
@@ -40,13 +40,13 @@ def singular_values(parameters: Any) -> FloatArray:
 
 
 def sigmoid(time: FloatArray, s: float, a0: float) -> FloatArray:
-    """Strength over time of a mode of two layers with singular value s, from a0 at time 0."""
+    """Closed form of a mode's strength in two layers: a0 at time 0, s in the limit."""
     decay = np.exp(-2 * s * time)
     return np.asarray(s / (1 - decay + s / a0 * decay))
 
 
 def horizon(parameters: Any) -> float:
-    """Time by which two layers have learned the slowest mode."""
+    """Time at which two layers have learned the slowest mode."""
     s = singular_values(parameters).min()
     return float(2 * np.log(max(s / parameters.a0, 4.0)) / s)
 
@@ -64,7 +64,7 @@ def two_layers(law: Any) -> None:
     picture=Picture(TIME, "distance from the closed form"),
 )  # fmt: skip
 def closed_form(case: Case) -> dict[str, Any]:
-    """Distance of each mode's strength from the closed form of two layers, along the flow."""
+    """Distance, along the flow, of each mode's strength from the closed form of two layers."""
     law, run = case.parameters, case.run
     off = {
         f"mode {k + 1}": np.abs(run[f"w{k + 1}"] ** 2 - sigmoid(run.time, s, law.a0))
@@ -85,7 +85,7 @@ def closed_form(case: Case) -> dict[str, Any]:
     picture=Picture("singular value $s$", "time to half of the mode"),
 )  # fmt: skip
 def learning_time(case: Case) -> dict[str, Any]:
-    """Time to half strength of a mode, from the same a_0, for several singular values."""
+    """Times at which modes with several singular values s, all started at a_0, reach s / 2."""
     law, make = case.parameters, case.system.ReducedPopulation
     sizes = law.s1 * np.array([0.125, 0.25, 0.5, 1.0, 2.0])
     if sizes[0] <= 2.2 * law.a0:
@@ -103,14 +103,14 @@ def learning_time(case: Case) -> dict[str, Any]:
 
 
 def near_half(s: float, a0: float) -> FloatArray:
-    """Times around half strength of a mode with singular value s; early ones if a0 > s / 2."""
+    """Times around the one at which a mode reaches s / 2; early times if it starts above s / 2."""
     if a0 >= s / 2:
         return np.array([0.1, 0.25, 0.5, 1, 2, 4]) / s
     return np.log(s / a0 - 1) / (2 * s) + np.array([-2, -1, 0, 1, 2, 4]) / s
 
 
 def modes(system: System, request: FigureRequest) -> Drawing:
-    """Strength of each mode along the flow, with its sigmoid."""
+    """Strength of each mode along the flow, with the closed form if there are two layers."""
     request.options({})
     law = request.make_parameters(system)
     run = flow(system.ReducedPopulation(law), 0.6 * horizon(law), rtol=RTOL)

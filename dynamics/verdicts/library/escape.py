@@ -1,8 +1,8 @@
 r"""Time until training escapes from a repelling closed space.
 
-At the end of the reduced run, with least transverse curvature :math:`-\lambda < 0`, a departure
-grows as :math:`e^{\lambda t}`. From a distance :math:`\epsilon` the departure reaches a given size
-at
+If the least curvature across the closed space is :math:`-\lambda < 0`, the distance of full
+training from it grows as :math:`e^{\lambda t}`. From a distance :math:`\epsilon` at the start it
+reaches a given distance at the time
 
 .. math:: T(\epsilon) = \frac{1}{\lambda} \ln \frac{1}{\epsilon} + \mathrm{const}. \qquad (1)
 """
@@ -26,23 +26,23 @@ from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.wording import listed
 
 OFFSETS = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4)
-"""Distances of the starts from the closed space, far above rounding."""
+"""Distances of the starts from the closed space; all are far above rounding."""
 AWAY = 0.1
-"""Distance from the closed space at which training has escaped."""
+"""Distance from the closed space at which training counts as escaped."""
 SHARE = 0.05
-"""Largest |slope - 1/lambda| times lambda, as lambda varies along the reduced run."""
+"""Maximum of |slope - 1/lambda| times lambda; it is not 0, because lambda varies along a run."""
 STRAIGHT = Also("bend", "<=", 0.02, "largest distance of a time from the line, over the longest")
 QUANTITY = "distance of the slope of escape times from 1/lambda, relative"
 PICTURE = Picture(r"distance $\epsilon$ of the start", "escape time", scales=("log", "linear"))
 
 
 def escapes(system: System, law: Any, horizon: float) -> dict[str, Any]:
-    """Escape times of full training, from starts in one direction off the closed space.
+    """Escape times of full training, from starts displaced in one direction.
 
-    Returned are ``times``, one for each distance in `OFFSETS`, infinite without an escape before
-    the horizon; ``rate``, minus the least transverse curvature at the median time; ``decade``, the
-    fitted time for a factor of ten in distance; ``bend``, the largest distance of a time from the
-    fitted line, divided by the longest time.
+    ``times`` has an escape time for each distance in `OFFSETS`, infinite if training does not
+    escape before `horizon`. If all are finite, the result also has ``rate`` (minus the least
+    transverse curvature at the median time), ``decade`` (fitted time for a factor of ten in
+    distance) and ``bend`` (largest deviation from the fitted line, divided by the longest time).
     """
     kinds: Any = system.ReducedPopulation, system.FullPopulation
     return _escapes(*kinds, law, horizon)
@@ -63,13 +63,13 @@ def _escapes(reduced: Any, full: Any, law: Any, horizon: float) -> dict[str, Any
 
 
 def claimed(horizon: float, **data: Any) -> Experiment:
-    """Claim that escape times up to a horizon have slope 1/lambda in ln(1/epsilon)."""
+    """Claim that escape times, measured up to `horizon`, have slope 1/lambda in ln(1/epsilon)."""
     data = {"also": (STRAIGHT,), "picture": PICTURE, **data}
     return claim("Escape", QUANTITY, "<=", SHARE, **data)(lambda case: measured(case, horizon))
 
 
 def measured(case: Case, horizon: float) -> dict[str, Any]:
-    """Row of a claim on the slope of escape times; undecided without an escape before `horizon`."""
+    """Row of a claim on the slope of escape times; undecided if a start does not escape."""
     found = escapes(case.system, case.parameters, horizon)
     if "rate" not in found:
         raise Undecided(f"a start does not leave the classes before time {horizon:g}", "time")
@@ -84,7 +84,7 @@ def measured(case: Case, horizon: float) -> dict[str, Any]:
 
 
 def figure(horizon: float, *names: str, **fixed: Any) -> Figure:
-    """Figure of escape times over the distance of the start, with the option ``time``.
+    """Figure of escape times against the distance of the start; it has the option ``time``.
 
     `horizon`: default time of the flow; `*names`: parameters printed in the subtitle; `**fixed`:
     parameters that the user cannot set.
@@ -100,7 +100,7 @@ def figure(horizon: float, *names: str, **fixed: Any) -> Figure:
 
 
 def picture(system: System, law: Any, horizon: float, words: str) -> Drawing:
-    """Draw escape times over the distance of the start, and the line of equation (1)."""
+    """Draw escape times against the distance of the start, with the line of equation (1)."""
     found = escapes(system, law, horizon)
     if "rate" not in found:
         raise InvalidRequest(f"a start does not leave the classes before time {horizon:g}")

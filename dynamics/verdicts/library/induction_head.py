@@ -1,10 +1,10 @@
 r"""Induction heads: the 19 scalars, emergence of the head over N, and three scalars alone.
 
-On the closed space, scores and answer are sums of inner products of tokens and positions. Each
-product is 0 or 1, or with the matrix M between its two vectors 0 or :math:`\pm 1`, so the loss
+On the closed space, scores and answer are sums of inner products of tokens and positions. A product
+is 0 or 1; with the matrix M between its two vectors it is 0 or :math:`\pm 1`. The loss therefore
 depends on N and the 19 scalars only, and costs :math:`O(N^3)` at any D. `scalar_model` is a model
-of the scalars, and a test compares it with the model file. Time is that of the flow of the scalars;
-entries move D times slower, since a scalar of D entries has D times the derivative.
+of the scalars, and a test compares it with the model file. Times are those of the scalars' flow. In
+the model file they are D times longer, because a scalar of D entries has D times the derivative.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from theory.closure.orbits import generators_of, orbit_classes
 ROUNDING = 1e-12
 SIZES = (4, 8, 16, 32)
 LONG = (200.0, 2.2)
-"""Horizon by which the head has emerged: the first number plus the second times N^2."""
+"""Coefficients a, b of a time a + b N^2 at which the head has emerged."""
 SHAPES = {"alpha": 3, "beta": 4, "b": 4, "c": 4, "gamma": 4}
 EVENTS = {"T_gamma": "gamma3 >= 1/2", "T_copy": "risk <= 1/10"}
 THREE = ("alpha3", "beta2", "gamma3")
@@ -42,13 +42,13 @@ RECONSTRUCTED = "the model is reconstructed, so the paper is not contradicted"
 
 
 def scalar_model(N: int, alone: tuple[str, ...] = ()) -> System:
-    """Model of the scalars for N pairs; scalars outside `alone`, unless empty, are held at 0."""
+    """Model of the scalars for N pairs; if `alone` names scalars, all others are held at 0."""
     length, pairs = 2 * N + 1, range(N)
     tokens = np.array([[*range(2 * N), 2 * pair] for pair in pairs])
     same = (tokens[:, :, None] == tokens[:, None, :]).astype(float)
     label = (tokens == 2 * np.arange(N)[:, None] + 1).astype(float)
     here, turned = np.eye(length), np.zeros((length, length))
-    for k in pairs:  # a label is at position M p, its item at p
+    for k in pairs:  # M maps the position of an item to that of its label
         turned[2 * k + 1, 2 * k], turned[2 * k, 2 * k + 1] = 1.0, -1.0
     names = [f"{array}{k + 1}" for array, size in SHAPES.items() for k in range(size)]
     trained = [name for name in names if name in alone or not alone]
@@ -63,7 +63,7 @@ def scalar_model(N: int, alone: tuple[str, ...] = ()) -> System:
         first = weights / xp.sum(weights, axis=-1, keepdims=True)
         of_query = np.zeros(label.shape)
         for letter, table in (("beta", same), ("b", here), ("c", turned)):
-            # Scores of the query with every token: products of token z and first-layer output o.
+            # Scores of the query with every token, from its token z and first-layer output o.
             products = np.broadcast_to(table, same.shape)
             z, o = products[:, -1], xp.einsum("ns,nst->nt", first[:, -1], products)
             masses = (z, xp.einsum("ns,nts->nt", z, first), o, xp.einsum("ns,nts->nt", o, first))
@@ -79,14 +79,14 @@ def scalar_model(N: int, alone: tuple[str, ...] = ()) -> System:
 
 @lru_cache(maxsize=16)
 def emergence(N: int, alone: tuple[str, ...] = ()) -> Trajectory:
-    """Flow of all scalars, or of those in `alone`, until the head has emerged."""
+    """Flow until the head has emerged: of the scalars in `alone`, or of all if it is empty."""
     system = scalar_model(N, alone)
     problem = system.ReducedPopulation(system.Parameters(), coordinates="classes")
     return flow(problem, LONG[0] + LONG[1] * N**2)
 
 
 def fixed_space(N: int, shapes: Mapping[str, tuple[int, ...]]) -> int:
-    """Dimension of the space that the group of the law leaves fixed, for arrays of given shapes."""
+    """Dimension of the space of arrays of these shapes that symmetries of the law leave fixed."""
     axes = {"W1": ("z", "z"), "W2": ("h", "h"), "W3": ("token", "out")}
     turns = []
     for tokens, planes in frames(N):
@@ -98,7 +98,7 @@ def fixed_space(N: int, shapes: Mapping[str, tuple[int, ...]]) -> int:
 
 
 def _signed(blocks: Sequence[FloatArray]) -> tuple[Any, FloatArray]:
-    """Permutation and signs of a block-diagonal signed permutation."""
+    """Permutation and signs of the signed permutation matrix with these diagonal blocks."""
     columns = [np.abs(block).argmax(axis=0) for block in blocks]
     size = len(blocks[0])
     images = np.concatenate([size * k + column for k, column in enumerate(columns)])
@@ -114,7 +114,7 @@ def _signed(blocks: Sequence[FloatArray]) -> tuple[Any, FloatArray]:
     "nothing",
 )  # fmt: skip
 def subspace(case: Case) -> dict[str, Any]:
-    """Dimension of the fixed space, scalars of the closure, and reduced against full runs."""
+    """Dimension of the fixed space, and largest difference of a reduced and a full run."""
     problem, run = descent(1.0, 300)(case)
     full, other = descent(1.0, 300, "FullPopulation")(case)
     shapes = dict(zip(full.layout.names, full.layout.shapes, strict=True))
@@ -127,18 +127,18 @@ def subspace(case: Case) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Parameters of the flow of the scalars: a number of pairs."""
+    """Parameters of the flow of the scalars: the number of pairs."""
 
     N: int
 
 
 PAIRS = Picture("pairs $N$", "time of the scalars' flow")
 SCALARS: Any = {"family": lambda _: [Pairs(N) for N in SIZES]}
-"""Keywords of claims on the flow of the scalars: four numbers of pairs, whatever the request."""
+"""Keywords of `claim` that replace every request by the four numbers of pairs in `SIZES`."""
 
 
 def _own_size(case: Case) -> list[Trained]:
-    """Reduced run at the size of the model file, with time in units of its entries."""
+    """Run at the model file's size, with the final time of the scalars' flow times D."""
     law = case.system.Parameters()
     D = 2 ** (2 * law.N + 1).bit_length()
     where = f"at N={law.N}, the size of the model file"
@@ -146,7 +146,7 @@ def _own_size(case: Case) -> list[Trained]:
 
 
 def _emerges(case: Case, event: str) -> dict[str, Any]:
-    """Times of an event with all scalars trained and with three scalars alone."""
+    """Times of an event if all scalars are trained, and if only three are."""
     N = case.parameters.N
     times = [emergence(N, alone).events[event].time for alone in ((), THREE)]
     curves = {"all scalars": ([N], times[:1]), "three alone": ([N], times[1:])}
@@ -154,7 +154,7 @@ def _emerges(case: Case, event: str) -> dict[str, Any]:
 
 
 def _three_too(rows: list[Row], finding: Finding) -> Finding:
-    """Finding with the exponent of three scalars alone in its reason, which decides nothing."""
+    """Add the exponent of three scalars alone to the reason of a finding; it decides nothing."""
     three = growth(SIZES, [row["alone"] for row in rows], finding.bound)
     reason, missing = f"{finding.reason}; of three alone: {three}", finding.missing
     if finding.holds is False:
@@ -163,7 +163,7 @@ def _three_too(rows: list[Row], finding: Finding) -> Finding:
 
 
 def _emerging(source: str, quantity: str, exponent: float, event: str) -> Experiment:
-    """Claim on the growth with N of the time of an event, from the flow of the scalars."""
+    """Claim on the growth of an event's time with N, measured on the flow of the scalars."""
     decorate = claim(
         source, quantity, "==", exponent, growth=Growth("N", exponent), words="time {value:.4g}",
         conclude=_three_too, picture=PAIRS, **SCALARS,
@@ -188,7 +188,7 @@ head_emerges = _emerging(
     picture=Picture("pairs $N$", "part of the least of the three"),
 )  # fmt: skip
 def three_matter(case: Case) -> dict[str, Any]:
-    """Largest other scalar when the head has emerged, and times with three scalars alone."""
+    """Largest scalar outside `THREE` when the head has emerged, and times with `THREE` alone."""
     run, alone = (emergence(case.parameters.N, names) for names in ((), THREE))
     event = run.events["T_copy"]
     at = int(np.searchsorted(run.time, event.time)) if event else -1
@@ -205,7 +205,7 @@ def three_matter(case: Case) -> dict[str, Any]:
 
 
 def times(system: System, request: FigureRequest) -> Drawing:
-    """Emergence times over N, with all scalars and with three alone; option ``sizes``."""
+    """Emergence times against N, with all scalars and with three alone; option ``sizes``."""
     request.make_parameters(system, ("N",))
     sizes = sorted(int(N) for N in request.options({"sizes": [*SIZES]})["sizes"])
     data: dict[str, Any] = {"N": np.array(sizes)}
@@ -230,7 +230,7 @@ def times(system: System, request: FigureRequest) -> Drawing:
 
 
 def rounds(system: System, request: FigureRequest) -> Drawing:
-    """Number of classes of entries that have moved after each round of the refinement."""
+    """Number of classes that have moved after each round of the search for equal entries."""
     request.options({})
     closure = system.closure(request.make_parameters(system))
     counts = np.array(closure.classes.rounds)

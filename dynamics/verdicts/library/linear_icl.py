@@ -1,15 +1,15 @@
 r"""Linear attention in context: end of training, sigmoid, conserved quantity, plateaus; a figure.
 
-White inputs, one head, :math:`U = s I`, :math:`g = 1 + (1 + D) / N`: the flow obeys :math:`\dot s =
-u - u^2 s g`, :math:`\dot u = D (s - u s^2 g)`. On :math:`u^2 = D s^2`, from a start :math:`s_0 =
-w_0 / \sqrt D, u_0 = w_0`, :math:`\sigma = s u` obeys :math:`\dot\sigma = 2 \sqrt D \sigma (1 - g
-\sigma)` with the solution
+For white inputs and one head with :math:`U = s I`, the flow obeys :math:`\dot s = u - u^2 s g` and
+:math:`\dot u = D (s - u s^2 g)`, where :math:`g = 1 + (1 + D) / N`. From a start :math:`s_0 = w_0 /
+\sqrt D, u_0 = w_0` it stays on :math:`u^2 = D s^2`, and :math:`\sigma = s u` obeys
+:math:`\dot\sigma = 2 \sqrt D \sigma (1 - g \sigma)` with the solution
 
 .. math:: \sigma(t) = e^{2 \sqrt D t} / [g (e^{2 \sqrt D t} - 1) + \sqrt D / w_0^2] .
 
-With heads of rank one the matrix M learns the eigenvectors of :math:`\Lambda` one by one; after m
-of them the loss :math:`2 R` has a plateau at :math:`\mathrm{tr} \Lambda - \sum_{d \le m} \lambda_d
-/ (1 + (1 + \mathrm{tr} \Lambda / \lambda_d) / N)`.
+Heads of rank one learn the eigenvectors of the covariance :math:`\Lambda` one by one. With m of
+them learned, the loss :math:`2 R` has a plateau at :math:`\mathrm{tr} \Lambda - \sum_{d \le m}
+\lambda_d / (1 + (1 + \mathrm{tr} \Lambda / \lambda_d) / N)`.
 """
 
 from __future__ import annotations
@@ -33,33 +33,33 @@ RTOL = 1e-11
 CLOSED = 1e-8
 KEPT = 1e-7
 NEAR = 1e-3
-"""Largest distance of a loss from a plateau, relative to the plateau, that counts as on it."""
+"""Maximum distance from a plateau, relative to the plateau, at which a loss counts as on it."""
 SEPARATE = {"rank": 1, "heads": 4, "least": 0.1, "slope": 0.1, "w0": 1e-2}
-"""Law with four heads of rank one and eigenvalues .4, .3, .2, .1 of Lambda."""
+"""Parameters of four heads of rank one; the eigenvalues of Lambda are .4, .3, .2, .1."""
 LONG = 60_000.0
-"""Time by which the four heads have learned all eigenvectors."""
+"""Time at which the four heads have learned all eigenvectors of Lambda."""
 
 
 def eigenvalues(law: Any) -> FloatArray:
-    """Eigenvalues of Lambda, largest first, shape (D,)."""
+    """Eigenvalues of the covariance Lambda, shape (D,), in descending order if slope > 0."""
     return np.asarray(law.least + law.slope * np.arange(law.D)[::-1])
 
 
 def plateaus(law: Any) -> FloatArray:
-    """Loss 2 R with the m largest eigenvectors of Lambda learned, m = 0, ..., D."""
+    """Loss 2 R if the m leading eigenvectors of Lambda are learned, for m = 0, ..., D."""
     values = np.sort(eigenvalues(law))[::-1]
     learned = values / (1 + (1 + values.sum() / values) / law.N)
     return np.asarray(values.sum() - np.concatenate([[0.0], np.cumsum(learned)]))
 
 
 def merged(law: Any) -> None:
-    """Raise Undecided for separate heads."""
+    """Raise Undecided unless the heads are merged."""
     if law.rank:
         raise Undecided("the statement assumes merged heads, rank=0", "law")
 
 
 def white(law: Any) -> None:
-    """Raise Undecided for separate heads, inputs that are not white, or an unbalanced start."""
+    """Raise Undecided unless heads are merged, inputs are white and the start is balanced."""
     merged(law)
     if law.slope or law.least != 1.0:
         raise Undecided("the closed form assumes white inputs", "law")
@@ -68,14 +68,14 @@ def white(law: Any) -> None:
 
 
 def off_saddle(law: Any) -> None:
-    """Raise Undecided for separate heads, or a start on the path into the saddle."""
+    """Raise Undecided unless heads are merged and the start is off the path into the saddle."""
     merged(law)
     if law.ratio == -1.0:
         raise Undecided("the start lies on the path into the saddle at 0", "precision")
 
 
 def heads_enough(law: Any) -> None:
-    """Raise Undecided unless the law has at least D heads of rank one."""
+    """Raise Undecided unless there are at least D heads, all of rank one."""
     if law.rank != 1 or law.heads < law.D:
         raise Undecided("the statement assumes at least D heads of rank one", "law")
 
@@ -88,7 +88,7 @@ def heads_enough(law: Any) -> None:
     picture=Picture(TIME, "distance from the least risk"),
 )  # fmt: skip
 def global_minimum(case: Case) -> dict[str, Any]:
-    """Risk at the end against the global minimum, which is at M* = Gamma^-1."""
+    """Relative difference of the final risk and its global minimum, at M* = Gamma^-1."""
     run, least = case.run, plateaus(case.parameters)[-1] / 2
     return {
         "value": abs(run["risk"][-1] / least - 1), "end": run["risk"][-1], "time": run.time[-1],
@@ -103,7 +103,7 @@ def global_minimum(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, "distance from the closed form"),
 )  # fmt: skip
 def closed_form(case: Case) -> dict[str, Any]:
-    """Distance of s u from the sigmoid, for white inputs and a balanced start."""
+    """Distance of s u from its closed form, for white inputs and a balanced start."""
     run, law = case.run, case.parameters
     off = np.abs(run["s"] * run["u"] - sigmoid(run.time, law)) * (1 + (1 + law.D) / law.N)
     return {
@@ -113,7 +113,7 @@ def closed_form(case: Case) -> dict[str, Any]:
 
 
 def sigmoid(time: FloatArray, law: Any) -> FloatArray:
-    """Product s u along the flow from a balanced start, with white inputs."""
+    """Closed form of s u along the flow, for white inputs and a balanced start."""
     decay, g = np.exp(-2 * np.sqrt(law.D) * time), 1 + (1 + law.D) / law.N
     return np.asarray(1 / (g * (1 - decay) + np.sqrt(law.D) / law.w0**2 * decay))
 
@@ -125,7 +125,7 @@ def sigmoid(time: FloatArray, law: Any) -> FloatArray:
     picture=Picture(r"learning rate $\eta$", r"largest change of $u^2 - \|U\|^2$"),
 )  # fmt: skip
 def conserved(case: Case) -> dict[str, Any]:
-    """Change of the conserved quantity along the flow, and by gradient descent in powers of eta."""
+    """Change of u^2 - |U|^2 along the flow, and its power of eta under gradient descent."""
     problem, kept = case.problem, _balance(case.problem, case.run)
     rates, broken = [0.04, 0.02, 0.01, 0.005], []
     for eta in rates:
@@ -144,7 +144,7 @@ def _balance(problem: Any, run: Any) -> FloatArray:
 
 
 def _recorded(case: Case) -> tuple[Any, Any]:
-    """Flow until all eigenvectors are learned, with enough records for the plateaus."""
+    """Flow until all eigenvectors are learned, with 2000 records, so that plateaus have several."""
     problem = case.system.ReducedPopulation(case.parameters)
     end = LONG / case.parameters.least * 0.1
     return problem, flow(problem, end, record=np.geomspace(1e-3, end, 2000))
@@ -156,7 +156,7 @@ def _recorded(case: Case) -> tuple[Any, Any]:
     picture=Picture(TIME, "loss $2R$", scales=("log", "linear")),
 )  # fmt: skip
 def one_by_one(case: Case) -> dict[str, Any]:
-    """Smallest distance of the loss from each plateau that lasts while time grows by a tenth."""
+    """Distance from each plateau within which the loss rests (see `rest`), relative."""
     run, levels = case.run, plateaus(case.parameters)
     loss = 2 * run["risk"]
     distance = np.array([rest(run.time, np.abs(loss / level - 1)) for level in levels])
@@ -172,14 +172,14 @@ def one_by_one(case: Case) -> dict[str, Any]:
 
 
 def rest(time: FloatArray, distance: FloatArray) -> float:
-    """Smallest distance from a level that lasts while time grows by a tenth, given at records."""
+    """Distance within which a run stays while time grows by a tenth; the minimum over starts."""
     last = np.searchsorted(time, 1.1 * time)
     spans = [distance[k : j + 1].max() for k, j in enumerate(last) if j < len(time)]
     return float(min(spans))
 
 
 def drops(system: System, request: FigureRequest) -> Drawing:
-    """Loss over time, with plateaus; options ``slopes`` of the eigenvalues, ``ranks``, ``time``."""
+    """Loss over time, with plateaus; options ``slopes`` (of eigenvalues), ``ranks``, ``time``."""
     options = request.options({"slopes": [0.1, 0.0], "ranks": [1, 2, 4], "time": LONG}, slopes=0)
     defaults = {name: value for name, value in SEPARATE.items() if name != "rank"}
     base = request.make_parameters(system, ("rank",), **defaults)

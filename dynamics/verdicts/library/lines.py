@@ -23,9 +23,9 @@ def over_time(
 ) -> Drawing:
     """Draw curves with a legend; labels that differ only in final apostrophes share a colour.
 
-    `words`: parameters, for the subtitle; `curves`: label -> times and values at the records, with
-    final apostrophes for further runs of the same curve; `colours`: colours of the labels, in turn;
-    `**axes`: settings of the axes.
+    `words`: text of the subtitle; `curves`: label -> times and values at the records, where a label
+    with final apostrophes is a further run of the same curve; `colours`: colours of the labels, in
+    turn; `**axes`: settings of the axes.
     """
     looks = dict(zip(dict.fromkeys(label.rstrip("'") for label in curves), cycle(colours)))
     with page(6.4, 3.6, words) as (_, panel):

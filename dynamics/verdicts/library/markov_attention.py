@@ -1,9 +1,10 @@
 r"""A transformer on a binary Markov chain: two ends, separatrix, energy; a figure.
 
-The risk depends on :math:`z = e^2 (1 + 2 w |w|)` alone, so :math:`\dot e / \dot w = (1 + 2 w |w|) /
-(2 |w| e)` and :math:`E = e^2 - w^2 - \mathrm{sgn}(w) \ln |w|` is conserved. At the saddle :math:`w
-= -1 / \sqrt 2, e = 0` the energy E is :math:`-(\ln 2 + 1) / 2`, hence the separatrix :math:`e^2 =
-w^2 + \mathrm{sgn}(w) \ln |w| - (\ln 2 + 1) / 2`.
+The risk depends on :math:`z = e^2 (1 + 2 w |w|)` alone, where e is the embedding and w the weight
+of attention and feed-forward layer. Hence :math:`\dot e / \dot w = (1 + 2 w |w|) / (2 |w| e)`, and
+the energy :math:`E = e^2 - w^2 - \mathrm{sgn}(w) \ln |w|` is conserved. At the saddle :math:`w = -1
+/ \sqrt 2, e = 0` the energy is :math:`-(\ln 2 + 1) / 2`, so the separatrix is :math:`e^2 = w^2 +
+\mathrm{sgn}(w) \ln |w| - (\ln 2 + 1) / 2`.
 """
 
 from __future__ import annotations
@@ -29,27 +30,27 @@ if TYPE_CHECKING:
     from dynamics.system import System
 
 SADDLE = -1 / np.sqrt(2)
-"""Value of w at the saddle of the risk, where e = 0."""
+"""The weight w at the saddle of the risk; the embedding e is 0 there."""
 LONG, SETTLED = 1e8, 1e3
-"""Times of flows: first from starts near the separatrix, second from starts far off it."""
+"""Final times of flows from starts near the separatrix (first) and far from it (second)."""
 NEAR = 1e-6
 KEPT, RTOL = 1e-7, 1e-11
 WINDOW = ((-3.0, 3.0), (-3.0, 3.0))
 STARTS = 16
-"""Number of starts along each side of the window of the figure."""
+"""Number of starts along each side of `WINDOW`."""
 BOTH: tuple[dict[str, float], ...] = ({}, {"p": 0.9, "q": 0.9}, {"p": 0.2, "q": 0.5})
 ARROWS = 16
-"""Number of arrows of the flow along each side of the window of the figure."""
+"""Number of arrows that show the flow along each side of `WINDOW`."""
 GOOD, BAD = style.GREEN, style.VERMILION
 
 
 def entropy(chance: float) -> float:
-    """Entropy of a binary variable, in nats."""
+    """Entropy in nats of a binary variable that is 1 with probability `chance`."""
     return float(-sum(x * np.log(x) for x in (chance, 1 - chance)))
 
 
 def levels(law: Any) -> tuple[float, float]:
-    """Least risk given the previous symbol (entropy rate), and with the stationary distribution."""
+    """Entropy of a symbol given the previous one, and entropy of a symbol alone."""
     known = (law.q * entropy(law.p) + law.p * entropy(law.q)) / (law.p + law.q)
     return known, entropy(law.p / (law.p + law.q))
 
@@ -60,7 +61,7 @@ def energy(e: Any, w: Any) -> Any:
 
 
 def separatrix(w: FloatArray) -> FloatArray:
-    """Positive e on the separatrix, at negative w."""
+    """Positive embedding e on the separatrix at negative weights w."""
     return np.sqrt(np.maximum(energy(0.0, SADDLE) - energy(0.0, w), 0.0))
 
 
@@ -72,13 +73,13 @@ def is_good(w: FloatArray, e: FloatArray, law: Any) -> Any:
 
 
 def dependent(law: Any) -> None:
-    """Raise Undecided for independent symbols."""
+    """Raise Undecided if successive symbols are independent."""
     if abs(law.p + law.q - 1) < 1e-3:
         raise Undecided("with p + q = 1 symbols are independent and both levels are equal", "law")
 
 
 def _on(side: bool) -> Any:
-    """Requirement that raises Undecided for a start on the other side of the separatrix."""
+    """Function that raises Undecided unless `is_good` is `side` at the start of a law."""
 
     def require(law: Any) -> None:
         dependent(law)
@@ -89,7 +90,7 @@ def _on(side: bool) -> Any:
 
 
 def _ends(system: System, law: Any, time: float = LONG) -> tuple[Any, Ends]:
-    """Reduced problem, and the ends of its flow from points (w, e)."""
+    """Reduced problem, and a function from starts (w, e) to the ends of its flow."""
     problem = system.ReducedPopulation(law)
     order = [problem.state_names.index(name) for name in ("w", "e")]
 
@@ -105,7 +106,7 @@ def _ends(system: System, law: Any, time: float = LONG) -> tuple[Any, Ends]:
     "{unigram:.6f}",
 )  # fmt: skip
 def two_ends(case: Case) -> dict[str, Any]:
-    """Risk at the end of the flow from each start of the window, by side of the separatrix."""
+    """Number of starts in the window whose flow ends at the risk of the other side."""
     law = case.parameters
     problem, ends = _ends(case.system, law)
     axes = [np.linspace(*side, STARTS) for side in WINDOW]
@@ -126,7 +127,7 @@ def two_ends(case: Case) -> dict[str, Any]:
     picture=Picture("w", "e of the boundary", scales=("linear", "linear")),
 )  # fmt: skip
 def boundary(case: Case) -> dict[str, Any]:
-    """Boundary in e between the two ends, by bisection at several w, against the formula."""
+    """Relative distance of the boundary, found by bisection in e at several w, from its formula."""
     law = case.parameters
     w = np.array([-2.5, -2.0, -1.5, -1.0] if law.p + law.q < 1 else [-0.5, -0.3, -0.2, -0.1])
     pairs = np.stack([np.stack([w, np.full(w.size, e)], axis=1) for e in (0.01, 4.0)], axis=1)
@@ -152,7 +153,7 @@ def boundary(case: Case) -> dict[str, Any]:
     picture=Picture(r"learning rate $\eta$", "largest change of the energy"),
 )  # fmt: skip
 def kept(case: Case) -> dict[str, Any]:
-    """Change of the energy along the flow, and by gradient descent in powers of eta."""
+    """Change of the energy along the flow, and its power of eta under gradient descent."""
     run, rates = case.run, [0.1, 0.05, 0.025, 0.0125]
     along = energy(run["e"], run["w"])
     broken = []
@@ -205,7 +206,7 @@ def local_minima(case: Case) -> dict[str, Any]:
 
 
 def regions(system: System, request: FigureRequest) -> Drawing:
-    """Basins of global and local minima, p + q below and above 1; options ``starts``, ``time``."""
+    """Basins of both kinds of minima, for p + q below and above 1; options ``starts``, ``time``."""
     options = request.options({"starts": 22, "time": LONG}, starts=4)
     base = request.make_parameters(system, ("e0", "w0"))
     both = [base, system.Parameters(p=1 - base.p, q=1 - base.q)]
@@ -225,7 +226,7 @@ def regions(system: System, request: FigureRequest) -> Drawing:
 
 
 def _region(axes: Axes, system: System, law: Any, options: Any) -> dict[str, Any]:
-    """Draw one window of the basins; return its data by name."""
+    """Draw the basins of one law in the window; return the drawn data by name."""
     problem, ends = _ends(system, law, float(options["time"]))
     places = tuple(problem.state_names.index(name) for name in ("w", "e"))
     found = basins(ends, WINDOW, (places[0], places[1]), options["starts"])

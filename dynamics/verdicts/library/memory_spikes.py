@@ -22,35 +22,35 @@ if TYPE_CHECKING:
     from dynamics.system import System
 
 LARGE, SMALL, STEPS = 10.0, 1.0, 34
-"""Large and small learning rate, and number of steps, of the paper's experiment."""
+"""The paper's experiment: large learning rate, small learning rate, and number of steps."""
 MANY = 10_000
 LATE = 1e7
 NEAR = 1e-3
-"""Distance of a slope from 1 up to which the slope counts as 1."""
+"""Maximum distance from 1 at which a slope counts as 1."""
 ROUNDING = 1e-13
 COLOURS = (style.GREEN, style.VERMILION, style.BLUE, style.PURPLE)
 
 
 def interfering(law: Any) -> None:
-    """Raise Undecided for a law under which no step lowers a margin."""
+    """Raise Undecided if tokens are uncorrelated or equally frequent, so that no margin falls."""
     if law.alpha == 0 or law.p == 0.5:
         raise Undecided("the statement assumes correlated tokens of different frequency", "law")
 
 
 def rises(values: FloatArray) -> int:
-    """Number of steps that raise the values."""
+    """Number of rises between successive values, apart from rounding."""
     return int((np.diff(values) > ROUNDING).sum())
 
 
 def reversals(values: FloatArray) -> int:
-    """Number of steps at which the change of the values reverses its sign."""
+    """Number of sign reversals among the changes of successive values, apart from rounding."""
     moves = np.diff(values)
     moves = np.sign(moves[np.abs(moves) > ROUNDING])
     return int((moves[1:] != moves[:-1]).sum())
 
 
 def trained(case: Case, eta: float, steps: int = STEPS, **law: Any) -> Any:
-    """Gradient descent of a case at a given learning rate, with changed parameters."""
+    """Gradient descent at rate `eta` with the case's parameters, some replaced by `law`."""
     case = replace(case, parameters=replace(case.parameters, **law))
     return descent(eta, steps, record=1)(case)[1]
 
@@ -63,7 +63,7 @@ def trained(case: Case, eta: float, steps: int = STEPS, **law: Any) -> Any:
     picture=Picture("steps", "risk", scales=("linear", "linear")),
 )  # fmt: skip
 def spikes(case: Case) -> dict[str, Any]:
-    """Risk over 34 steps from zero, at both learning rates."""
+    """Risk along 34 steps from zero, at the large and the small learning rate."""
     runs = {eta: trained(case, eta) for eta in (LARGE, SMALL)}
     large, small = (run["risk"] for run in runs.values())
     return {
@@ -81,7 +81,7 @@ def spikes(case: Case) -> dict[str, Any]:
     picture=Picture("steps", "risk"),
 )  # fmt: skip
 def faster(case: Case) -> dict[str, Any]:
-    """Risk after 10,000 steps at both learning rates, falling as 1/((1 - alpha) eta steps)."""
+    """Risk after 10,000 steps at both learning rates; it falls as 1/((1 - alpha) eta steps)."""
     runs = {eta: trained(case, eta, MANY) for eta in (LARGE, SMALL)}
     large, small = runs.values()
     return {
@@ -97,7 +97,7 @@ def faster(case: Case) -> dict[str, Any]:
     picture=Picture("steps", "margin of the rarer token", scales=("linear", "linear")),
 )  # fmt: skip
 def interference(case: Case) -> dict[str, Any]:
-    """Sign reversals of a margin's change with both causes, and with either one removed."""
+    """Sign reversals of a margin's change, also with equal frequencies or without correlation."""
     name = "m_2" if case.parameters.p > 0.5 else "m_1"
     laws: dict[str, dict[str, Any]] = {
         "both": {}, "p = 1/2": {"p": 0.5}, "alpha = 0": {"alpha": 0.0},
@@ -119,7 +119,7 @@ def interference(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, "margin", scales=("log", "linear")),
 )  # fmt: skip
 def logarithmic(case: Case) -> dict[str, Any]:
-    """Growth of both margins in ln t; rates are 1/t if p_x exp(-m_x) = 1/(2 (1 - alpha) t)."""
+    """Slope of both margins in ln t, and distance of each from its limit ln(2 (1 - alpha) p t)."""
     law, run = case.parameters, case.run
     last, shares = run.time >= run.time[-1] / 10, {"m_1": law.p, "m_2": 1 - law.p}
     slopes = [np.polyfit(np.log(run.time[last]), run[name][last], 1)[0] for name in shares]
@@ -132,7 +132,7 @@ def logarithmic(case: Case) -> dict[str, Any]:
 
 
 def spikes_figure(system: System, request: FigureRequest) -> Drawing:
-    """Paths of two margins over risk contours, and risk by step; options ``rates``, ``steps``."""
+    """Paths of both margins on contours of the risk, and risk; options ``rates``, ``steps``."""
     options, law = (
         request.options({"rates": [LARGE, SMALL], "steps": STEPS}),
         request.make_parameters(system),
@@ -162,7 +162,7 @@ def spikes_figure(system: System, request: FigureRequest) -> Drawing:
 
 
 def landscape(axes: Any, law: Any) -> None:
-    """Draw contours of the risk in the window of the axes, and the region of failed recall."""
+    """Draw contours of the risk within the axes' limits, and the region of failed recall."""
     (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
     first, second = np.meshgrid(np.linspace(left, right, 200), np.linspace(low, high, 200))
     risk = law.p * np.logaddexp(0, -first) + (1 - law.p) * np.logaddexp(0, -second)

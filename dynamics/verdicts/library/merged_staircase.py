@@ -22,32 +22,32 @@ from dynamics.verdicts.wording import listed
 
 LONG = 3000.0
 LEARNED = 0.01
-"""Risk below which a target counts as learned."""
+"""A target counts as learned if its risk is at most this."""
 APART = 2.0
-"""Smallest ratio of two times for which one counts as later."""
+"""Minimum ratio of two times at which the second counts as later."""
 SAME = 1e-10
-"""Relative difference of two risks up to which they count as equal."""
+"""Maximum relative difference at which two risks count as equal."""
 BOUNDS = {"leap": 0.5, "parity": 0.5}
-"""Target -> risk of a network blind to x_2 and x_3, half the squared coefficients on them."""
+"""Target -> minimum risk of a network that does not depend on x_2 and x_3."""
 OFFSETS = (1e-15, 1e-9, 1e-3)
-"""Distances from w = 0 of the starts from which training leaps."""
+"""Distances from w = 0 of the starts of full training."""
 RISK = Picture(TIME, "risk")
 
 
 def staircase(law: Any) -> None:
-    """Raise Undecided for another target than the staircase."""
+    """Raise Undecided unless the target is the staircase."""
     if law.target != "staircase":
         raise Undecided("the statement assumes the staircase", "law")
 
 
 def leaps_over(law: Any) -> None:
-    """Raise Undecided for a target with the merged-staircase property."""
+    """Raise Undecided if the target has the merged-staircase property."""
     if law.target not in BOUNDS:
         raise Undecided("the statement assumes targets without the property", "law")
 
 
 def leap(law: Any) -> None:
-    """Raise Undecided for another target than x_1 + x_1 x_2 x_3."""
+    """Raise Undecided unless the target is x_1 + x_1 x_2 x_3."""
     if law.target != "leap":
         raise Undecided("the statement assumes the target x_1 + x_1 x_2 x_3", "law")
 
@@ -60,7 +60,7 @@ def leap(law: Any) -> None:
     picture=RISK,
 )  # fmt: skip
 def learned(case: Case) -> dict[str, Any]:
-    """Risk at the end, at two dimensions with the same runs of the scalars."""
+    """Risk at the end, and its difference from the risk at dimension D + 2."""
     larger = replace(case.parameters, D=case.parameters.D + 2)
     other = reduced_flow(case.system.ReducedPopulation, larger, LONG)[1]
     runs = {case.parameters.D: case.run, larger.D: other}
@@ -78,7 +78,7 @@ def learned(case: Case) -> dict[str, Any]:
     picture=RISK,
 )  # fmt: skip
 def not_learned(case: Case) -> dict[str, Any]:
-    """Risk along the run from w = 0, and times to halve it from starts near w = 0."""
+    """Minimum risk along the run from w = 0, and times to halve the risk from starts near it."""
     run, bound = case.run, BOUNDS[case.parameters.target]
     size = max(float(run["w_2"].max()), float(run["w_3"].max()))
     times = _halved(case)
@@ -96,14 +96,14 @@ def not_learned(case: Case) -> dict[str, Any]:
 
 @lru_cache(maxsize=8)
 def _off_zero(reduced: Any, full: Any, law: Any, off: float, end: float) -> tuple[Any, Any]:
-    """Times and risks of full training from weights at distance `off` from 0, up to time `end`."""
+    """Times and risks of full training up to time `end`, from a distance `off` off the start."""
     run, whole = reduced_flow(reduced, law, end)[1], full(law)
     found = departure(whole, run, off_start(whole, off=off), inf)
     return found.time, whole.observables_along(found.states)["risk"]
 
 
 def _halved(case: Case) -> list[float]:
-    """Times at which full training halves the risk of a leap, for starts displaced by `OFFSETS`."""
+    """Times at which full training from distances `OFFSETS` reaches half the risk in `BOUNDS`."""
     kinds: Any = case.system.ReducedPopulation, case.system.FullPopulation
     level, times = BOUNDS[case.parameters.target] / 2, []
     for off in OFFSETS:
@@ -146,7 +146,7 @@ def losses(system: System, request: FigureRequest) -> Drawing:
     runs = {name: reduced_flow(kinds[0], replace(base, target=name), end)[1] for name in words}
     curves = {words[name]: (run.time, run["risk"]) for name, run in runs.items()}
     off = _off_zero(*kinds, replace(base, target="leap"), OFFSETS[1], end)
-    apart = off[0] > 20.0  # before this time both curves coincide
+    apart = off[0] > 20.0  # until then the curve coincides with the one from w = 0
     label = rf"{words['leap']}, from weights off by $10^{{-9}}$"
     curves[label] = off[0][apart], off[1][apart]
     caption = (

@@ -29,7 +29,7 @@ def tokens(law: Any) -> int:
     picture=Picture(TIME, "probability of the right token"),
 )  # fmt: skip
 def trained(case: Case) -> dict[str, Any]:
-    """Probability of the right token of trained sentences, along training."""
+    """Mean probability of the right token in trained sentences, along training."""
     run = case.run
     return {
         "value": run["known"][-1], "T_learned": run.events["T_learned"].time, "open": "time",
@@ -45,7 +45,7 @@ def trained(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, "held-out probability, times the number of tokens"),
 )  # fmt: skip
 def reversal(case: Case) -> dict[str, Any]:
-    """Probability of the right token of held-out reversals, whose facts have one direction."""
+    """Probability of the right token in held-out reversals of facts trained in one direction."""
     run, count = case.run, tokens(case.parameters)
     risk, known = run["held_out_risk"], run["held_out_known"] * count
     return {
@@ -61,7 +61,7 @@ def reversal(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, "weight", scales=("log", "linear")),
 )  # fmt: skip
 def asymmetry(case: Case) -> dict[str, Any]:
-    """Weights between the tokens of a fact that is trained in one direction only."""
+    """Weights, in both directions, between tokens of a fact trained in one direction only."""
     run, law = case.run, case.parameters
     decoder = case.problem.lift(run.states)[:, 2 * tokens(law) :]
     decoder = decoder.reshape(len(run.time), tokens(law), tokens(law))

@@ -1,4 +1,4 @@
-"""Attention that scans for distinct tokens: their order, and its slowing down; a figure."""
+"""Attention that finds distinct tokens: the tokens' order, and when attention slows; a figure."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from dynamics.verdicts.library.lines import over_time
 
 LONG = 1e8
 TILTED = {"common": 4, "distinct": 4, "ratio": 0.5}
-"""Law with distinct tokens of four frequencies."""
+"""Parameters with four distinct tokens, which have four frequencies."""
 ROUNDING = 1e-9
 WINNER = 0.99
-"""Share of the attention on distinct tokens from which one token counts as having all."""
+"""Minimum share of the attention on distinct tokens at which a token counts as having all."""
 FIXED = 0.01
-"""Change of attention over a factor of ten in time up to which it counts as fixed."""
+"""Maximum change during a factor of ten in time at which attention counts as constant."""
 run_long = flow_to(LONG)
 
 
 def tilted(law: Any) -> None:
-    """Raise Undecided for distinct tokens of equal frequency."""
+    """Raise Undecided if all distinct tokens of a next token have equal frequency."""
     if law.ratio == 1 or law.distinct == 1:
         raise Undecided("all distinct tokens of a next token have equal frequency", "law")
 
 
 def logits(case: Case) -> FloatArray:
-    """Attention logits of the distinct tokens of the first next token, (records, distinct)."""
+    """Attention logits of the first next token's distinct tokens, shape (records, distinct)."""
     law, entries = case.parameters, case.problem.lift(case.run.states)
     return np.asarray(entries[:, law.common : law.common + law.distinct])
 
@@ -45,7 +45,7 @@ def logits(case: Case) -> FloatArray:
     picture=Picture(TIME, "attention on the common tokens"),
 )  # fmt: skip
 def scans(case: Case) -> dict[str, Any]:
-    """Attention on the common tokens along the flow from uniform attention."""
+    """Attention on the common tokens along the flow, which starts at uniform attention."""
     attention = case.run["attention_c"]
     return {
         "value": np.diff(attention).max(), "left": attention[-1] / case.parameters.share,
@@ -60,7 +60,7 @@ def scans(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, "logit of a distinct token"),
 )  # fmt: skip
 def in_order(case: Case) -> dict[str, Any]:
-    """Attention logits of distinct tokens at the end, by frequency."""
+    """Final attention logits of distinct tokens; the claim orders them by frequency."""
     z = logits(case)
     curves = {f"distinct token {k + 1}": (case.run.time, row) for k, row in enumerate(z.T)}
     low, high = z[-1].min(), z[-1].max()
@@ -79,7 +79,7 @@ def in_order(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, "attention on the most frequent distinct token"),
 )  # fmt: skip
 def snaps(case: Case) -> dict[str, Any]:
-    """Attention on the most frequent distinct token, and its change for a factor 10 in time."""
+    """Attention on the most frequent distinct token, and its change while time grows tenfold."""
     time, first = case.run.time, case.run["attention_d"]
     after = np.interp(np.log(10 * time[1:]), np.log(time[1:]), first[1:])
     change = np.abs(after - first[1:])[time[1:] <= time[-1] / 10]

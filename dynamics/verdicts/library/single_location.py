@@ -1,4 +1,4 @@
-"""Single-location regression: recovery of the two directions and their order; a figure."""
+"""Single-location regression: recovery of the two directions, and its order; a figure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dynamics.verdicts.library.lines import over_time
 
 LONG = 1e5
 RECOVERED = 0.01
-"""Ratio of the risk to its start value below which both directions count as recovered."""
+"""Both directions count as recovered if the risk is at most this share of its start value."""
 
 
 @claim(
@@ -24,7 +24,7 @@ RECOVERED = 0.01
     picture=Picture(TIME, "risk"),
 )  # fmt: skip
 def recovers(case: Case) -> dict[str, Any]:
-    """Overlaps and risk at the end, on a finite model with the same two scalars."""
+    """Overlaps, and ratio of the final risk to its start value."""
     run, risk = case.run, case.run["risk"]
     slope = np.polyfit(np.log(run.time[-40:]), np.log(risk[-40:]), 1)[0]
     return {
@@ -39,7 +39,7 @@ def recovers(case: Case) -> dict[str, Any]:
     words="T_v = {T_v:.5g}, T_k = {T_k:.5g}; kappa begins with gradient {start:g}",
 )  # fmt: skip
 def label_first(case: Case) -> dict[str, Any]:
-    """Times of the key and of the value overlap; the key has no gradient at zero."""
+    """Times of the key's and the value's event, and gradient of the key's overlap at the start."""
     times = {name: case.run.events[name].time for name in ("T_k", "T_v")}
     start = abs(float(case.problem.gradient(case.problem.initial_state)[0]))
     return {"value": times["T_k"] / times["T_v"], "start": start, "open": "time", **times}

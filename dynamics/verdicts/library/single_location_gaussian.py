@@ -1,4 +1,4 @@
-"""Single-location regression with drawn Gaussian tokens: recovery, and a figure."""
+"""Single-location regression with Gaussian tokens, drawn at random: recovery; a figure."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from dynamics.verdicts.wording import counted
 LONG = 1e4
 SAMPLES = 2000
 FOUND = 0.9
-"""Mean attention on the informative token from which the token counts as recovered."""
+"""Minimum mean attention on the informative token at which the token counts as recovered."""
 
 
 def _drawn(case: Case) -> tuple[Any, Any]:
-    """Flow of the closed equations on draws of a seed; seeds estimate the sampling error."""
+    """Flow of the closed equations on the draws of a seed; seeds differ by the sampling error."""
     make: Any = case.system.ReducedPopulation
     problem = make(case.parameters, samples=SAMPLES, seed=case.seed)
     return problem, flow(problem, LONG)
 
 
 def _mean(rows: list[dict[str, Any]], finding: Finding) -> Finding:
-    """Finding with the means over seeds and their standard errors in its reason."""
+    """Add means over seeds, with standard errors, to the reason of a finding."""
     parts = []
     for name, word in (("value", "attention"), ("nu", "nu"), ("kappa", "kappa")):
         ends = [row[name] for row in rows]
@@ -46,7 +46,7 @@ def _mean(rows: list[dict[str, Any]], finding: Finding) -> Finding:
     picture=Picture(TIME, "attention on the token", scales=("log", "linear")),
 )  # fmt: skip
 def recovers(case: Case) -> dict[str, Any]:
-    """Attention on the informative token at the end, from zero overlaps, for each seed's draws."""
+    """Final attention on the informative token, for the draws of one seed."""
     run = case.run
     return {
         "value": run["found"][-1], "nu": run["nu"][-1], "kappa": run["kappa"][-1], "open": "time",

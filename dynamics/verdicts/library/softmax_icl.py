@@ -17,18 +17,18 @@ from dynamics.verdicts.library.lines import COLOURS, over_time
 
 ROUNDING = 1e-12
 ATTENDED = 0.99
-"""Ratio of attention to its maximum from which attention counts as concentrated."""
+"""Minimum ratio of attention to its largest possible value at which it counts as concentrated."""
 LONG = 1e5
 DOMINANT = {"p1": 0.8, "N": 12}
 
 
 def present(share: float, law: Any) -> float:
-    """Probability that a feature is among a prompt's tokens: the largest mean attention on it."""
+    """Probability that a feature is in a prompt, an upper bound of the mean attention on it."""
     return float(1 - (1 - share) ** law.N)
 
 
 def ratio(first: Event, second: Event) -> float:
-    """Time of the second event over the first, or NaN if one is missing or both are at time 0."""
+    """Time of the second event divided by that of the first; NaN if both are at time 0."""
     if first.time == 0.0:
         return float("nan") if second.time == 0.0 else float("inf")
     return second.time / first.time
@@ -39,13 +39,13 @@ def _others(law: Any) -> float:
 
 
 def balanced(law: Any) -> None:
-    """Raise Undecided for features of different probability."""
+    """Raise Undecided unless all features are equally probable."""
     if abs(law.p1 - 1 / law.K) > 1e-12:
         raise Undecided(f"the statement assumes balanced features, p1 = 1/K = {1 / law.K:g}", "law")
 
 
 def dominant(law: Any) -> None:
-    """Raise Undecided for a law without a dominant feature 1."""
+    """Raise Undecided unless feature 1 is the most probable one."""
     if law.p1 <= _others(law):
         raise Undecided("the statement assumes a dominant feature 1", "law")
 
@@ -56,7 +56,7 @@ def dominant(law: Any) -> None:
     words="every entry is trained; found of the scalars by the closure: {laws}",
 )  # fmt: skip
 def conserved(case: Case) -> dict[str, Any]:
-    """Change of the row sums of Q under gradient descent on every entry."""
+    """Largest change of a row sum of Q under gradient descent on every entry, relative."""
     run, K = case.run, case.parameters.K
     rows = run.states.reshape(len(run.time), K, K)
     change = np.abs(rows.sum(axis=2) - rows[0].sum(axis=1)).max() / np.abs(rows).max()
@@ -70,7 +70,7 @@ def conserved(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, "missing attention, relative"),
 )  # fmt: skip
 def concentrates(case: Case) -> dict[str, Any]:
-    """Attention on the query's own feature over its maximum, as a prompt may lack the feature."""
+    """Final attention on the query's own feature, divided by its largest possible value."""
     run, law = case.run, case.parameters
     share = run["attention_1"] / present(law.p1, law)
     slope = np.polyfit(np.log(run.time[-40:]), np.log(1 - share[-40:]), 1)[0]
@@ -87,7 +87,7 @@ def concentrates(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, "missing attention, relative"),
 )  # fmt: skip
 def dominant_first(case: Case) -> dict[str, Any]:
-    """Times of the dominant and the rare features along the flow; see the figure ``order``."""
+    """Times at which the dominant and the rare features are learned; see the figure `order`."""
     run, law = case.run, case.parameters
     first, second = run.events["T_1"], run.events["T_2"]
     gaps = (run["A1"] - run["B12"], run["A2"] - run["B21"])
@@ -108,7 +108,7 @@ def dominant_first(case: Case) -> dict[str, Any]:
 
 
 def features(system: System, request: FigureRequest) -> Drawing:
-    """Mean attention on the query's own feature, dominant or rare; option ``time``."""
+    """Mean attention on the query's own feature, if dominant and if rare; option ``time``."""
     end = float(request.options({"time": 1e4})["time"])
     law = request.make_parameters(system, (), **DOMINANT)
     run = reduced_flow(system.ReducedPopulation, law, end)[1]
@@ -131,9 +131,9 @@ def features(system: System, request: FigureRequest) -> Drawing:
 
 
 def order(system: System, request: FigureRequest) -> Drawing:
-    """Ratio T_2 / T_1 of the times of rare and dominant features over the law.
+    """Ratio T_2 / T_1 of the times of rare features and feature 1, for several laws.
 
-    Options: ``shares`` of feature 1, ``lengths`` (numbers of tokens), ``time``.
+    Options are ``shares`` (of feature 1), ``lengths`` (numbers of tokens) and ``time``.
     """
     quick = {"shares": [0.1, 0.2, 1 / 3, 0.45, 0.6, 0.75, 0.9], "lengths": [4, 6, 8, 12, 16]}
     options = request.options(quick | {"time": LONG})

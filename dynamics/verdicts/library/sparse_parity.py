@@ -16,9 +16,9 @@ from dynamics.verdicts.figure import Drawing, FigureRequest, title
 from dynamics.verdicts.library.lines import over_time
 
 LARGE = 51
-"""Dimension with 2^51 inputs, at which no initial bias meets a kink of the activation."""
+"""Dimension with too many inputs for a list, and no initial bias at a kink of the activation."""
 LEARNED = 0.01
-"""Ratio of the risk to its start value below which a parity counts as learned."""
+"""A parity counts as learned if the risk is at most this share of its start value."""
 DIMENSIONS = (8, 12, 21, 51, 101)
 
 
@@ -29,7 +29,7 @@ DIMENSIONS = (8, 12, 21, 51, 101)
     words="{value:.2g} after {steps} steps", picture=Picture(TIME, "risk"),
 )  # fmt: skip
 def learned(case: Case) -> dict[str, Any]:
-    """Risk after gradient descent at the law's dimension and at `LARGE`."""
+    """Ratio of the risk after gradient descent to its start value, at D and at `LARGE`."""
     run = case.run
     return {
         "value": run["risk"][-1] / run["risk"][0], "steps": int(run.steps[-1]), "open": "time",

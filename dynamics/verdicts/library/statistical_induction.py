@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 STEPS = 3000
 LATER = 10.0
-"""Smallest ratio of the time of the bigram solution to the time of the unigram level."""
+"""Minimum ratio of the bigram solution's time to the unigram level's, if phases are separate."""
 NEAR, RESTING = 0.05, 0.1
-"""Distance of the risk from the unigram level over its start value: to reach it, to stay at it."""
+"""Maximum distance from the unigram level, relative to the start's: to reach it, to stay at it."""
 WITHOUT_UNIGRAMS = {"chains": "balanced"}
 
 
 def unigram_level(problem: Problem, L: int) -> float:
-    """Least risk with equal attention in the first layer, by training the second layer alone.
+    """Minimum risk while first-layer attention is uniform, from training of the second layer.
 
     The learning rate falls as L^-2 in the context length L, because curvatures grow as L^2.
     """
@@ -41,7 +41,7 @@ def bayes_risk(system: System, law: Any) -> float:
 
 
 def phases(case: Case) -> dict[str, Any]:
-    """Times of the unigram level and of the bigram solution, and the risk between them."""
+    """Times of the unigram level and of the bigram solution, and risk between these times."""
     run, risk = case.run, case.run["risk"]
     level = unigram_level(case.problem, case.parameters.L)
     fall, bigram = risk[0] - level, run.events["T_previous"].time
@@ -65,7 +65,7 @@ EVERY_STEP = descent(1.0, STEPS, record=1)
     picture=Picture(TIME, "risk", scales=("log", "linear")),
 )  # fmt: skip
 def three_phases(case: Case) -> dict[str, Any]:
-    """Times of the phases on all sequences, with levels of the risk for the picture."""
+    """Times of the phases for the law of all sequences; the picture has the levels of the risk."""
     row, run = phases(case), case.run
     bayes, ends = bayes_risk(case.system, case.parameters), run.time[[1, -1]]
     curves = {"training": (run.time[1:], run["risk"][1:]), "unigrams": (ends, [row["level"]] * 2)}
@@ -81,7 +81,7 @@ def three_phases(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, "part of the end"),
 )  # fmt: skip
 def second_first(case: Case) -> dict[str, Any]:
-    """Steps at which W reaches half its contrast, and attention to the previous symbol 1/2."""
+    """Steps at which W has half its final contrast, and the previous symbol half the attention."""
     run, contrast = case.run, case.run["contrast"]
     first = run.events["T_previous"].step
     second = int(np.argmax(contrast >= contrast[-1] / 2))
@@ -101,21 +101,21 @@ def second_first(case: Case) -> dict[str, Any]:
     words="at step {step}, and at {without} without unigrams",
 )  # fmt: skip
 def delayed(case: Case) -> dict[str, Any]:
-    """Time of the bigram solution, over its time with chains of equally frequent symbols."""
+    """Time of the bigram solution, divided by that for chains of equally frequent symbols."""
     other = replace(case, parameters=replace(case.parameters, **WITHOUT_UNIGRAMS))
     step, without = (run.events["T_previous"].step for run in (case.run, EVERY_STEP(other)[1]))
     return {"value": step / without, "step": step, "without": without, "open": "time"}
 
 
 def draw_run(axes: Any, run: Trajectory, label: str, colour: str, style: str = "-") -> None:
-    """Draw the risk and the attention to the previous symbol on two axes."""
+    """Draw the risk on the first axis, and the attention to the previous symbol on the second."""
     for each, name in zip(axes, ("risk", "previous"), strict=True):
         each.plot(run.time[1:], run[name][1:], color=colour, ls=style, label=label)
         each.set(xscale="log", xlabel="time")
 
 
 def losses(system: System, request: FigureRequest) -> Drawing:
-    """Risk with its levels, and both layers, with and without unigrams; option ``steps``."""
+    """Risk with its levels, and progress of both layers, for both chains; option ``steps``."""
     steps = int(request.options({"steps": STEPS})["steps"])
     law = request.make_parameters(system, ("chains",))
     data: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Statistical induction heads on long sequences, by draws: phases with standard errors."""
+"""Statistical induction heads on long drawn sequences: phases, with standard errors; a figure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 LONG = 1000.0
 DRAWS = 6000
-"""Number of drawn sequences of a seed times the length of their context."""
+"""Number of drawn sequences times context length; a seed has `DRAWS` // L sequences."""
 
 
 def _drawn(case: Case) -> tuple[Any, Any]:
@@ -32,7 +32,7 @@ def _drawn(case: Case) -> tuple[Any, Any]:
 
 
 def _mean(rows: list[dict[str, Any]], finding: Finding) -> Finding:
-    """Finding with the mean time of the bigram solution and its standard error, by length."""
+    """Add the bigram solution's mean time, with standard error, to a finding, for each length."""
     parts = []
     for L in dict.fromkeys(row["L"] for row in rows):
         times = [row["bigram"] for row in rows if row["L"] == L]
@@ -50,7 +50,7 @@ def _mean(rows: list[dict[str, Any]], finding: Finding) -> Finding:
     picture=Picture(TIME, "risk", scales=("log", "linear")),
 )  # fmt: skip
 def three_phases(case: Case) -> dict[str, Any]:
-    """Times of the phases on the draws of each seed; stability is left to `attdyn describe`."""
+    """Times of the phases for the draws of one seed, without a measurement of stability."""
     curve = (case.run.time[1:], case.run["risk"][1:])
     label = f"L = {case.parameters.L}, seed {case.seed}"
     return minimal.phases(case) | {"trained": (), "curves": {label: curve}}

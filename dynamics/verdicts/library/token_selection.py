@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 STEPS = 4000
 RATE, EPS = 0.1, 1e-12
-"""Learning rate, and epsilon added to the norm, of normalized descent in the published code."""
+"""Normalized descent of the published code: learning rate, and epsilon added to the norm."""
 NEAR = 0.99
-"""Cosine with the max-margin direction, and attention, from which they count as reached."""
+"""Minimum cosine with the max-margin direction, and minimum attention, that count as reached."""
 FASTER = 10.0
 STRAIGHT = 0.01
-"""Largest distance of the norm from a line in log(time), divided by the norm."""
+"""Maximum distance of the norm from a line in log(time), divided by the final norm."""
 
 
 def max_margin(law: Any) -> FloatArray:
-    """Shortest query p (2,) with p.(x_1 - x_t) >= 1 for every other token t.
+    """Shortest query p, shape (2,), with p.(x_1 - x_t) >= 1 for every token x_t but the first.
 
     The query is found by non-negative least squares (Lawson and Hanson 1974, chapter 23: least
     distance programming). Raises Undecided if no query separates the optimal tokens.
@@ -47,21 +47,21 @@ def max_margin(law: Any) -> FloatArray:
 
 
 def separable(law: Any) -> None:
-    """Raise Undecided unless the first token has the largest score and a query separates it."""
+    """Raise Undecided unless first tokens have the largest score and a query separates them."""
     if law.other >= 1:
         raise Undecided("the score of the first token must be the largest", "law")
     max_margin(law)
 
 
 def normalized(case: Case) -> tuple[Any, Any]:
-    """Normalized descent of a case, from 0."""
+    """Normalized descent of the query from 0."""
     problem = case.system.ReducedPopulation(case.parameters)
     chosen = rule("normalized", eps=EPS)
     return problem, descend(problem, RATE, STEPS, rule=chosen, record=10)
 
 
 def cosines(law: Any, run: Any) -> FloatArray:
-    """Cosine of the query with the max-margin direction, from the second record on."""
+    """Cosine of the query with the max-margin direction, at all records after the start."""
     best = max_margin(law)
     p = np.stack([run["p1"], run["p2"]], axis=1)[1:]
     return np.asarray(p @ best / np.linalg.norm(p, axis=1) / np.linalg.norm(best))
@@ -75,7 +75,7 @@ def cosines(law: Any, run: Any) -> FloatArray:
     picture=Picture("steps", "1 - cosine with the largest margin"),
 )  # fmt: skip
 def converges(case: Case) -> dict[str, Any]:
-    """Cosine of the query with the max-margin direction; plain descent takes exponential time."""
+    """Cosine with the max-margin direction; plain descent would need exponentially many steps."""
     run, cosine = case.run, cosines(case.parameters, case.run)
     half = cosine[len(cosine) // 2]
     return {
@@ -90,7 +90,7 @@ def converges(case: Case) -> dict[str, Any]:
     picture=Picture("steps", "mean attention to other tokens"),
 )  # fmt: skip
 def selects(case: Case) -> dict[str, Any]:
-    """Attention to the optimal token of every input at the end."""
+    """Final attention to the optimal token, at the input with the least."""
     run, law = case.run, case.parameters
     p = np.array([run["p1"][-1], run["p2"][-1]])
     scores = tokens(law.inputs, law.spread, law.draw) @ p
@@ -110,7 +110,7 @@ def selects(case: Case) -> dict[str, Any]:
     picture=Picture("steps", "norm of p", scales=("log", "linear")),
 )  # fmt: skip
 def grows(case: Case) -> dict[str, Any]:
-    """Norm of the query over steps, by gradient descent and by normalized descent."""
+    """Steps to a norm of the query, by gradient descent and by normalized descent."""
     run, fast = case.run, normalized(case)[1]
     reached = np.flatnonzero(fast["norm"] >= run["norm"][-1])
     if not reached.size:
@@ -128,7 +128,7 @@ def grows(case: Case) -> dict[str, Any]:
 
 
 def directions(system: System, request: FigureRequest) -> Drawing:
-    """Tokens and directions of the query, its norm, angle to max-margin; option ``steps``."""
+    """Tokens, and direction, norm and angle to max-margin of the query; option ``steps``."""
     steps, law = int(request.options({"steps": STEPS})["steps"]), request.make_parameters(system)
     best, problem = max_margin(law), system.ReducedPopulation(law)
     X, record = tokens(law.inputs, law.spread, law.draw), np.geomspace(1, steps, 300).astype(int)

@@ -1,4 +1,4 @@
-"""Topics from masked words: blocks of values and of attention, and their stability; a figure."""
+"""Topics from masked words: blocks of values and attention, and stability; two figures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def tells_apart(law: Any) -> None:
 
 
 def _records(case: Case) -> int:
-    """Number of records of the run before full training leaves the classes."""
+    """Number of records up to the time at which full training leaves the classes."""
     found = stability_of(case.system, case.parameters, LONG)
     until = found.until if found and found.limited else LONG
     return int(np.searchsorted(case.run.time, until, side="right"))
@@ -36,7 +36,7 @@ def _records(case: Case) -> int:
 
 @lru_cache(maxsize=4)
 def _off(reduced: Any, full: Any, law: Any) -> dict[str, Any]:
-    """Values and logits between words, and risk, of full training that left the classes."""
+    """Values between words, logits and risk at the end of full training from a displaced start."""
     run, whole, n = reduced_flow(reduced, law, LONG)[1], full(law), law.T * law.v
     end = departure(whole, run, off_start(whole), inf).states[-1]
     values, logits = (whole.layout.part(end, name)[:n, :n] for name in "VA")
@@ -44,7 +44,7 @@ def _off(reduced: Any, full: Any, law: Any) -> dict[str, Any]:
 
 
 def _afterwards(case: Case, name: str) -> dict[str, Any]:
-    """Numbers and text on the blocks after full training has left the classes."""
+    """Columns of a row on the blocks (of `name`) after full training has left the classes."""
     law, found = case.parameters, stability_of(case.system, case.parameters, LONG)
     if found is None or not found.limited:
         return {"after": ""}
@@ -75,7 +75,7 @@ def _afterwards(case: Case, name: str) -> dict[str, Any]:
     picture=Picture(TIME, "value", scales=("log", "linear")),
 )  # fmt: skip
 def blocks_of_values(case: Case) -> dict[str, Any]:
-    """Gap V_same - V_other from the first record after the start, while the classes hold."""
+    """Gap V_same - V_other at records after the start, while full training is on the classes."""
     run, held = case.run, _records(case)
     gap, last, row = (run["V_same"] - run["V_other"])[1:held], held - 1, _afterwards(case, "values")
     text = (
@@ -93,7 +93,7 @@ def blocks_of_values(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, "logit", scales=("log", "linear")),
 )  # fmt: skip
 def blocks_of_attention(case: Case) -> dict[str, Any]:
-    """Gap of the logits, and times of values and attention; values move first."""
+    """Gap of the attention logits, and times at which values and attention are learned."""
     run, held = case.run, _records(case)
     gap, row = (run["A_same"] - run["A_other"])[:held], _afterwards(case, "logits")
     text = (
