@@ -1,6 +1,6 @@
 """Verdicts on claims, and figures, of papers.
 
-The folder of a system, or the file of a published model in `library`, defines ``CHECKS`` (claim ->
+The folder of a paper and the file of a published model in `library` define ``CHECKS`` (claim ->
 function) and ``FIGURES`` (name -> function).
 """
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def verdicts_of(system: System, kind: str) -> Mapping[str, Callable[..., Any]]:
-    """Name -> check or figure of a system, for `kind` ``"checks"`` or ``"figures"``."""
+    """Checks (`kind` is ``"checks"``) or figures (``"figures"``) of a system, by name."""
     own = {claim.source: claim.check for claim in system.claims if claim.check is not None}
     if own:
         return own if kind == "checks" else {}

@@ -1,4 +1,4 @@
-"""Cases of a claim: a law of its grid with a seed, and the training runs that claims share."""
+"""Cases of a claim (one parameter set and one seed each), and training runs shared by claims."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Run = Callable[["Case"], tuple[Any, Any]]
 
 @dataclass(frozen=True)
 class Case:
-    """One law of a claim's grid with one seed, its problem and its training run.
+    """One parameter set of a claim's grid with one seed, its problem and its training run.
 
     `repeat`: changes to the run when a contradiction is repeated; `problem`, `run`: values of the
     claim's ``run``, None if the claim has no run; `label`: parameters and seed that differ between
@@ -37,22 +37,22 @@ class Case:
 
     @property
     def trained(self) -> tuple[Trained, ...]:
-        """Run of the case if it trains the reduced population, to measure its stability."""
+        """Runs whose stability is to be measured: the case's run if its problem is reduced."""
         reduced = getattr(self.problem, "view", "") == "reduced population"
         if not reduced or not isinstance(self.run, Trajectory):
             return ()
         return (Trained.of(self.parameters, self.run),)
 
     def rate(self, eta: float) -> float:
-        """Learning rate `eta`, or in a repeated run a fraction of it."""
+        """Learning rate `eta`; smaller if a contradiction is repeated with smaller steps."""
         return eta * self.repeat.eta_factor
 
     def steps(self, count: int) -> int:
-        """Number of steps, increased in a repeated run so that it covers the same time."""
+        """Number of steps; larger if a contradiction is repeated with smaller steps or later."""
         return round(count * self.repeat.time_factor / self.repeat.eta_factor)
 
     def time(self, time: float) -> float:
-        """Horizon of a flow, later in a repeated run."""
+        """Horizon of a flow; later if a contradiction is repeated at a later time."""
         return time * self.repeat.time_factor
 
 

@@ -1,4 +1,4 @@
-"""Declare the measurement of a claim: the claim's data, and a short function of one case.
+"""Declare the measurement of a claim by data and a short function that measures one case.
 
 >>> from dynamics.verdicts.cases import flow_to
 >>> from dynamics.verdicts.claim import Picture, claim
@@ -11,9 +11,9 @@
 ...     rates = [-case.problem.gradient(state)[0] for state in case.run.states[before]]
 ...     return {"value": min(rates), "T0": case.run.events["T0"].time}
 
-A call ``rises(system, protocol)`` trains the model for each law of the grid and each seed, measures
-one row for each case, repeats a contradiction found in a single run, and returns a `Finding` with
-the table and the picture.
+A call ``rises(system, protocol)`` trains the model for each parameter set of the grid and each
+seed, and measures one row for each case. It repeats a contradiction found in a single run, and
+returns a `Finding` with the table and the picture.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from dynamics.verdicts.wording import in_percent, points, sentence
 Row = dict[str, Any]
 TIME = r"time $\tau = \eta \times$ steps"
 HIDDEN = ("curves", "open", "missing", "text", "trained")
-"""Keys of a row that the table does not show as columns."""
+"""Keys of a row that are not columns of the finding's table."""
 
 
 class Also(NamedTuple):
-    """A further bound that every case must meet, on the value of another column of its row."""
+    """Further bound that every case must meet, on another column of its row than ``value``."""
 
     column: str
     relation: str
@@ -51,20 +51,20 @@ class Also(NamedTuple):
 
 
 class Literal(NamedTuple):
-    """Bound on the literal words of a claim whose ``value`` tests another reading of them."""
+    """Bound that tests a claim's literal words, while ``value`` tests another reading."""
 
     column: str
     relation: str
     bound: float
     quantity: str
     words: str = ""
-    """Format string of a sentence, filled with columns of a row like the ``words`` of a claim."""
+    """Format string of the reason; its fields are columns of a row."""
     open: str = ""
-    """Name in `MISSING` or empty; if named, a missed bound leaves the literal claim undecided."""
+    """Key of `MISSING` or empty; with a key, a missed bound leaves the literal claim undecided."""
 
 
 class Growth(NamedTuple):
-    """A claimed power law, whose exponent is that of ``value`` along a column of the rows."""
+    """Claimed power law of ``value`` in another column of the rows."""
 
     along: str
     exponent: float
@@ -85,7 +85,7 @@ class Growth(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """Axes of a claim's picture, whose curves the measurement returns under ``curves``."""
+    """Axes of a claim's picture; the measurement returns its curves under ``curves``."""
 
     x: str
     y: str
@@ -124,9 +124,9 @@ class Experiment:
     conclude: Callable[[list[Row], Finding], Finding] | None = None
 
     def __call__(self, system: System, protocol: Protocol) -> Finding:
-        """Measure the claim, repeat a contradiction, and test for rounding near the limit."""
+        """Measure the claim; repeat a contradiction, and a run near the stability limit."""
         finding = self._repeated(system, protocol)
-        if self.near_limit and finding.single and finding.holds:  # other findings are undecided
+        if self.near_limit and finding.single and finding.holds:  # single and False: undecided
             times = rounding.PERTURBATIONS
             return rounding.screened(finding, self._repeated, system, protocol, times)
         return finding
@@ -180,7 +180,7 @@ class Experiment:
         return laws if self.family is None else [each for law in laws for each in self.family(law)]
 
     def _row(self, case: Case) -> Row:
-        """Measured row of one case, with ``value`` and ``holds``."""
+        """Row of one case: the measurement, with the verdict under ``holds``."""
         try:
             if self.require is not None:
                 self.require(case.parameters)
@@ -238,7 +238,7 @@ class Experiment:
         return verdict, missing or ("size",)
 
     def _decisive(self, rows: list[Row], holds: bool | None) -> tuple[Also, float, float]:
-        """Decisive requirement, its value farthest from the bound, and the bound."""
+        """The first unmet bound (else that of ``value``), and its worst measured value."""
         measured = [row for row in rows if "bound" in row]
         if not measured:
             return Also("value", self.relation, self.bound, self.quantity), nan, self.bound
@@ -283,8 +283,8 @@ def claim(source: str, quantity: str, relation: str, bound: float = nan, **data:
     """Decorate ``measure(case)``, the measurement of one case, with the data of a claim.
 
     The measurement returns a row: ``value`` and the columns of the table. Optional keys of a row
-    are ``bound`` (a bound that depends on the parameters), ``open`` (a name in
-    `dynamics.verdicts.findings.MISSING`, with which a missed bound leaves the case undecided),
+    are ``bound`` (a bound that depends on the parameters), ``open`` (a key of
+    `dynamics.verdicts.findings.MISSING`; a missed bound then leaves the case undecided),
     ``holds`` (the verdict, in place of the comparison with bounds), ``text`` (a sentence in place
     of ``words``), ``curves`` (label -> (x, y) or (x, y, errors)) and ``trained`` (runs of reduced
     populations, in place of the run of the case). The measurement raises `Undecided` if the case
@@ -316,7 +316,7 @@ def claim(source: str, quantity: str, relation: str, bound: float = nan, **data:
 
 
 def checks_of(*modules: ModuleType) -> dict[str, Experiment]:
-    """Source of each claim -> its check, for the checks that modules define."""
+    """Checks that modules define, by the source of their claim."""
     every = [each for module in modules for each in vars(module).values()]
     return {each.source: each for each in every if isinstance(each, Experiment)}
 
@@ -352,7 +352,7 @@ def _met(row: Row, one: Also | Literal) -> bool:
 
 
 def _worst(values: Sequence[float], one: Also | Literal) -> float:
-    """Value farthest from meeting its bound, where NaN counts as farthest."""
+    """Value that misses its bound by most, or meets it by least; NaN if there is one."""
     if any(isnan(value) for value in values):
         return nan
     if one.relation.startswith("<"):

@@ -1,4 +1,4 @@
-"""Draw a figure of a paper by its name; its code is imported at the first drawing."""
+"""Draw a figure of a paper by its name; the first drawing imports the figure's code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def figures(system: System) -> Mapping[str, Figure]:
-    """Name -> figure of a system; a system built from a model also has the `own_models` figures."""
+    """Figures of a system by name; those of `own_models` are added if it is built from a model."""
     own = verdicts_of(system, "figures")
     if system.model is not None:
         from dynamics.verdicts.own_models import FIGURES

@@ -37,7 +37,7 @@ class FigureRequest:
     user_parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def make_parameters(self, system: System, axes: Sequence[str] = (), **defaults: Any) -> Any:
-        """Parameters of the figure: `defaults` overridden by the user's, except for `axes`."""
+        """Parameters of the figure: `defaults`, replaced by the user's; `axes` cannot be set."""
         for name in axes:
             if name in self.user_parameters:
                 raise InvalidRequest(f"{name} is an axis of this figure and cannot be set")
@@ -46,11 +46,11 @@ class FigureRequest:
     def options(
         self, quick: Mapping[str, Any], thorough: Mapping[str, Any] | None = None, **least: int
     ) -> dict[str, Any]:
-        """Options of the figure: its defaults, overridden by the user's values of the same types.
+        """Options of the figure: its defaults, replaced by the user's values of the same types.
 
         `quick`: every option with its default; `thorough`: defaults that differ in the full
-        protocol; `**least`: smallest accepted integers other than 1 (0 for an option with default
-        0). Raises InvalidRequest for an unknown option or an invalid value.
+        protocol; `**least`: minimum of an integer option; without it, 1, or 0 for an option with
+        default 0. Raises InvalidRequest for an unknown option or an invalid value.
         """
         user = dict(self.user_options)
         defaults = dict(quick) | (dict(thorough or {}) if user.pop("thorough", False) else {})
@@ -88,7 +88,7 @@ def _like(name: str, value: Any, default: Any, least: int) -> Any:
 
 
 def stated(law: Any, *names: str, **more: Any) -> str:
-    """Parameters and further numbers in a caption, as in "D=16, C=4, q=0.5"."""
+    """Text for a caption, such as "D=16, C=4, q=0.5": parameters of `law`, then numbers `more`."""
     numbers = {name: getattr(law, name) for name in names} | more
     return ", ".join(
         f"{name.replace('alpha_star', 'alpha_*').replace('alpha_confusion', 'alpha_#')}={value:g}"
@@ -97,13 +97,13 @@ def stated(law: Any, *names: str, **more: Any) -> str:
 
 
 def title(system: System, law: Any, *names: str, width: float = 1e3, **more: Any) -> str:
-    """Subtitle with parameters and numbers in the system's letters, `width` inches wide."""
+    """Subtitle of at most `width` inches: parameters and numbers in the system's letters."""
     held = {name: getattr(law, name) for name in names} | more
     return fixed(system.notation, held, {}, width)
 
 
 def state(axes: Any, system: System, law: Any, *names: str, **more: Any) -> Any:
-    """Write parameters and further numbers above a picture; return its `axes`."""
+    """Write parameters of `law` and numbers `more` above all panels; return `axes`."""
     figure = np.ravel(axes)[0].figure
     held = title(system, law, *names, width=figure.get_figwidth(), **more)
     subtitle(figure, cut(figure, held))
@@ -111,7 +111,7 @@ def state(axes: Any, system: System, law: Any, *names: str, **more: Any) -> Any:
 
 
 def edges(centres: FloatArray, alone: float = 1.0) -> FloatArray:
-    """Edges (n + 1,) of cells around n ascending centres; a single cell has the width `alone`."""
+    """Edges, shape (n + 1,), of cells around n ascending centres; one cell has width `alone`."""
     if centres.size == 1:
         return centres[0] + np.array([-0.5, 0.5]) * alone
     middle = (centres[1:] + centres[:-1]) / 2
@@ -125,7 +125,7 @@ def page(
 ) -> Iterator[tuple[Any, Any]]:
     """Open a matplotlib figure in the style of the package; write its title on exit.
 
-    `width`, `height`: size in inches; `title`: values held fixed, printed above all panels; `rc`:
+    `width`, `height`: size in inches; `title`: text printed above all panels; `rc`:
     matplotlib settings; `**grid`: arguments of ``Figure.subplots``.
     """
     with mpl.rc_context(dict(rc)):
@@ -157,8 +157,8 @@ def with_flags(switches: Mapping[str, str], **values: str) -> Callable[[Drawn], 
     """Decorate a figure with command-line flags for some of its options.
 
     `switches`: name -> help text of flags without a value (options 0 or 1); `**values`: name ->
-    help text of flags with a value. A figure with the switch ``resume`` has the option
-    ``checkpoints``, the folder of its runs' checkpoints, kept until the figure is written.
+    help text of flags with a value. A figure with the switch ``resume`` also has the option
+    ``checkpoints``: the folder with the checkpoints of its runs, kept until the figure is written.
     """
 
     def decorate(figure: Drawn) -> Drawn:
@@ -169,7 +169,7 @@ def with_flags(switches: Mapping[str, str], **values: str) -> Callable[[Drawn], 
 
 
 def flags_of(figure: Callable[..., Drawing]) -> tuple[dict[str, str], dict[str, str]]:
-    """Name -> help text of a figure's command-line flags: switches, and flags with a value."""
+    """Help texts of a figure's command-line flags, by name: switches, then flags with a value."""
     none: tuple[dict[str, str], dict[str, str]] = ({}, {})
     return getattr(figure, "flags", none)
 

@@ -34,7 +34,7 @@ MISSING = {
     "model": "by a reconstruction",
     "measurement": "without a measurement",
 }
-"""Setting that an undecided verdict lacks -> end of its word: "not decidable at this size"."""
+"""Cause of an undecided verdict -> its last words, as in "not decidable at this size"."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Finding:
 
     @property
     def word(self) -> str:
-        """The verdict in words, with the missing setting or the time of stable classes."""
+        """Outcome in words, as in "not decidable at this size" or "holds to time 4000"."""
         if self.holds is None and not self.in_part:
             return f"not decidable {' and '.join(MISSING[name] for name in self.missing)}"
         word = "holds" if self.holds else "holds in part" if self.in_part else "does not hold here"
@@ -148,14 +148,14 @@ class Verdict:
 
     @property
     def word(self) -> str:
-        """The verdict in words, with the reading or the recalled formula if the claim has one."""
+        """Outcome in words; "as read here" or "as recalled here" ends it where the claim is so."""
         how = {"recalled": self.claim.recalled, "read": bool(self.claim.reading)}
         done = " and ".join(name for name, is_so in how.items() if is_so)
         return f"{self.finding.word}, as {done} here" if done else self.finding.word
 
     @property
     def literal_word(self) -> str:
-        """The verdict on the literal words of the claim, used in the counts of summaries."""
+        """Outcome for the literal words of the claim, counted in summaries of verdicts."""
         return self.finding.literal.word if self.finding.literal else self.word
 
     @property
@@ -175,7 +175,7 @@ class Verdict:
         return {"quantity": finding.quantity, "reason": finding.reason, **finding.evidence}
 
     def overview(self) -> dict[str, Any]:
-        """Summary of the verdict: claim, word, and the decisive number."""
+        """Summary of the verdict: claim, outcome in words, and the number that decided it."""
         finding = self.finding
         return {
             "claim": f"{self.claim.source}: {self.claim.statement}",
@@ -207,7 +207,7 @@ class Verdict:
 
 
 class Undecided(Exception):
-    """Raised by a check that cannot measure its claim; further keywords become the evidence."""
+    """Raised by a check that cannot measure its claim; `evidence` goes into the finding."""
 
     def __init__(self, reason: str, missing: str = "size", **evidence: Any) -> None:
         super().__init__(reason)

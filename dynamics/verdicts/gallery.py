@@ -19,11 +19,11 @@ from theory.closure import closure_lines
 from theory.documentation import Documentation
 
 MOST_DERIVED = 8
-"""Largest number of scalars with derivatives and phase plane on the page; more take minutes."""
+"""Maximum number of scalars; above it the page has no derivatives, which would take minutes."""
 
 
 def source_of(system: System) -> tuple[str, str]:
-    """Docstring and code of a system's model file, or InvalidRequest for another system."""
+    """Docstring and code of a system's model file; InvalidRequest if the system has none."""
     if system.model is None or system.model.path is None:
         raise InvalidRequest(f"{system.name} is not a model file; gallery needs one")
     text = decode_source(system.model.path.read_bytes())

@@ -17,9 +17,9 @@ from dynamics.validation import InvalidRequest
 from dynamics.verdicts.figure import FigureRequest
 
 ERRORS = 5.0
-"""Number of standard errors between two means from which their claimed difference holds."""
+"""Minimum difference of two means, in standard errors, at which a claim that they differ holds."""
 FILE = ".checkpoint"
-"""Suffix of the file name of a run's checkpoint."""
+"""Suffix of the names of checkpoint files."""
 TICKS = (0, 20, 100, 500)
 
 
@@ -33,8 +33,8 @@ def request_on_images(
 ) -> tuple[dict[str, Any], Path | None]:
     """Options of a figure on images, and the folder of its checkpoints (None if not stored).
 
-    The folder is emptied unless the option ``resume`` is set. Returned options are without
-    ``resume`` and ``checkpoints``; lists become tuples, and the number ``seeds`` becomes the seeds.
+    The function deletes the folder's checkpoints unless the option ``resume`` is set. The returned
+    options lack ``resume`` and ``checkpoints``; lists become tuples, and ``seeds`` lists the seeds.
 
     `figure`: name of the figure; `quick`, `thorough`, `**least`: see `FigureRequest.options`.
     Raises InvalidRequest if the request sets Parameters, or for an invalid option.
@@ -57,14 +57,14 @@ def ascending(values: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def error_bars(panel: Axes, x: ArrayLike, values: ArrayLike, **look: Any) -> None:
-    """Draw means over seeds with their standard errors, from values of shape (n, seeds)."""
+    """Draw the means of values (n, seeds) over the seeds, with standard errors."""
     means, errors, _ = np.transpose([estimate(row) for row in np.asarray(values)])
     style: dict[str, Any] = {"ms": 4, "lw": 1.2, "capsize": 2}
     panel.errorbar(x, means, yerr=np.nan_to_num(errors), **(style | look))
 
 
 def steps_axis(panel: Axes, steps: ArrayLike) -> None:
-    """Set the horizontal axis to steps: linear up to the first record after 0, then logarithmic."""
+    """Scale the horizontal axis of steps: linear up to the first record after 0, then log."""
     records = np.asarray(steps)
     first, last = float(records[min(1, len(records) - 1)]), int(records[-1])
     panel.set_xscale("symlog", linthresh=first)

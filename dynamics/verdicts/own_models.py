@@ -20,13 +20,13 @@ from dynamics.verdicts.figure import Drawing, Figure, FigureRequest, with_flags
 from theory.closure import DECLARED
 
 GRID, BASINS = 24, 24
-"""Number of cells, and number of starts, along each side of a phase plane."""
+"""Number of cells (first) and of starts (second) along each side of a phase plane."""
 ROUNDING = 1e-12
-"""Curvature, relative to the largest (at least 1), below which it counts as zero."""
+"""A least curvature above minus this bound, relative to max(1, the largest), counts as zero."""
 
 
 def classes(system: System, request: FigureRequest) -> Drawing:
-    """Classes of trained entries: each array, coloured by class."""
+    """Draw each trained array with its entries coloured by class."""
     request.options({})
     parameters = request.make_parameters(system)
     closure = system.closure(parameters)
@@ -51,8 +51,8 @@ def classes(system: System, request: FigureRequest) -> Drawing:
 def plane(system: System, request: FigureRequest) -> Drawing:
     """Phase plane of two scalars.
 
-    Options: ``plane``, names of the two scalars; ``x`` and ``y``, the window; ``basins``, number of
-    starts along each side; ``time``, ``starts`` and ``grid``.
+    The option ``plane`` names the two scalars, ``x`` and ``y`` are the window, and ``basins`` is
+    the number of starts along each side. Further options are ``time``, ``starts`` and ``grid``.
     """
     run = system.default_runs["run"]
     problem = system.ReducedPopulation(request.make_parameters(system))
@@ -98,7 +98,10 @@ def _window(name: str, text: str) -> tuple[float, float] | None:
 
 
 def transverse(system: System, request: FigureRequest) -> Drawing:
-    """Growth rate of deviations from the closed space; options ``eta``, ``steps``, ``records``."""
+    """Least curvature across the closed space along a run.
+
+    Options are ``eta``, ``steps`` and ``records`` (number of states).
+    """
     default = system.default_runs["run"]
     quick = {"eta": default.eta, "steps": default.steps, "records": 64}
     options = request.options(quick, {"records": 256})

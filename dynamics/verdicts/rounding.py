@@ -1,8 +1,8 @@
 """Test whether rounding decides a verdict, by training again from perturbed starts.
 
-Rounding, which differs between processors, is amplified by steps above the stability limit and by a
-full model that leaves its symmetric states. A check is therefore repeated from starts with a
-relative change of `PERTURBATION`: once for a user's parameters (`dynamics.verdicts.verify`),
+Rounding differs between processors. Learning rates above the stability limit amplify it, and so
+does a full model that leaves its symmetric states. A check is therefore repeated from starts with a
+relative change of `PERTURBATION`: once for a user's parameters (`dynamics.verdicts.verify`), and
 `PERTURBATIONS` times for a claim with ``near_limit``. A claim is undecided if its verdict or its
 measured value changes.
 """
@@ -21,16 +21,16 @@ from dynamics.system import System
 from dynamics.verdicts.findings import Check, Finding, Protocol
 
 PERTURBATION = 1e-15
-"""Relative change of the initial state that tests a verdict for rounding."""
+"""Relative change of the initial state, to test whether a verdict depends on rounding."""
 PERTURBATIONS = 4
-"""Number of perturbed starts for a check near the stability limit; one may show no change."""
+"""Number of perturbed starts for a check near the stability limit; a single one can miss it."""
 SAME = 0.02
-"""Largest change of a measured value between starts, relative (absolute below 1)."""
+"""Maximum change of a measured value, relative to max(1, value); above it, rounding decides."""
 PROBLEMS = ("ReducedPopulation", "FullPopulation", "FullEmpirical")
 
 
 def perturbed(state: NDArray[np.float64], seed: int = 0) -> NDArray[np.float64]:
-    """A state with each entry changed by `PERTURBATION`, relative, with random signs.
+    """Multiply each entry of a state by 1 + `PERTURBATION` or 1 - `PERTURBATION`, at random.
 
     A zero entry changes by `PERTURBATION` times the largest entry, or times 1 if all are zero.
     """
@@ -41,7 +41,7 @@ def perturbed(state: NDArray[np.float64], seed: int = 0) -> NDArray[np.float64]:
 
 
 def perturbed_system(system: System, seed: int) -> System:
-    """The system with the start of every problem perturbed by random signs of a seed."""
+    """The system with the start of every problem perturbed as by `perturbed`."""
     moved = (_moved(make, seed) for make in _problems(system))
     return replace(system, **dict(zip(PROBLEMS, moved, strict=True)))
 
@@ -52,7 +52,7 @@ def _problems(system: System) -> list[Any]:
 
 @lru_cache(maxsize=64)
 def _moved(make: Any, seed: int) -> Any:
-    """The problem class with a perturbed start; cached, because runs are shared by class."""
+    """Problem class with a perturbed start; cached, because cached runs are keyed by the class."""
     start = property(lambda self: perturbed(make.initial_state.__get__(self), seed))
     return type(make.__name__, (make,), {"initial_state": start})
 
@@ -60,7 +60,7 @@ def _moved(make: Any, seed: int) -> Any:
 def screened(
     finding: Finding, check: Check, system: System, protocol: Protocol, times: int = 1
 ) -> Finding:
-    """The finding of a check, undecided if it changes from one of `times` perturbed starts."""
+    """The finding of a check; undecided if one of `times` perturbed starts changes it."""
     if finding.holds is None or not all(isinstance(make, type) for make in _problems(system)):
         return finding
     values = []

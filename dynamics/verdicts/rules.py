@@ -1,19 +1,19 @@
 """Rules for verdicts: from the measurement of a check to the printed word.
 
-1. Parameters outside the hypothesis of a claim leave it undecided, in a check's own protocol as in
-   a user's request (`dynamics.verdicts.claim`).
-2. A measured value on the good side of a bound supports the claim, at any distance from the bound.
-3. A formula that the available text of a paper lacks, and that is recalled here, is never
-   contradicted.
+1. A claim is undecided at parameters outside its hypothesis, whether a check or a user chose the
+   parameters (`dynamics.verdicts.claim`).
+2. A claimed bound is supported by every measured value that meets it, at any distance from it.
+3. A claim whose formula is recalled here, because the available text of the paper lacks it, is
+   never contradicted.
 4. A statement with several readings gets a verdict on the named reading and a second verdict on
    the literal words.
 5. A contradiction at one step size, one seed or one time is undecided until it is repeated at half
    and a quarter of the step size, with three seeds, and at a later time.
-6. A growth law is tested by its exponent, to a tenth; constant factors are not compared.
-7. A verdict that changes when the start changes by 1e-15 of itself is undecided
+6. A growth law is tested by its exponent, within a tenth; constant factors are not compared.
+7. A verdict is undecided if it changes when the start changes by a relative 1e-15
    (`dynamics.verdicts.rounding`).
-8. A verdict on a reduced population names the time up to which training stays on its classes, from
-   starts displaced by 1e-10 (`dynamics.verdicts.stability`).
+8. A verdict on a reduced population names the time up to which training, started at a distance of
+   1e-10 from the classes, stays on them (`dynamics.verdicts.stability`).
 
 An undecided verdict names what is missing: "not decidable at this size", "to this time", "under
 this law" (`dynamics.verdicts.findings.MISSING`).
@@ -44,15 +44,15 @@ REPEATED = {
     "time": "a later time",
 }
 SHARE = 0.1
-"""Largest relative distance of a measured exponent from the claimed one if the claim holds."""
+"""Maximum relative difference of a measured and a claimed exponent at which the claim holds."""
 NEAR_ZERO = 0.05
-"""Largest absolute distance of a measured exponent from a claimed exponent 0."""
+"""Maximum absolute value of a measured exponent at which a claimed exponent 0 holds."""
 SEEDS = 3
-"""Number of seeds with which a contradiction is measured."""
+"""Number of seeds that a contradiction needs."""
 ERRORS = 4.0
-"""Number of standard errors from 0 that contradicts a claimed sign; 2 often fails to repeat."""
+"""Distance from 0, in standard errors, that contradicts a claimed sign; 2 often fails to repeat."""
 LATER = 2.0
-"""Factor by which the time at the end of the run grows to repeat a contradiction."""
+"""Factor of a run's final time when a contradiction is repeated at a later time."""
 
 
 def applied(claim: Claim, finding: Finding) -> Finding:
@@ -85,7 +85,7 @@ def applied(claim: Claim, finding: Finding) -> Finding:
 
 
 def _better(finding: Finding) -> bool:
-    """Whether the measured value is on the good side of its bound."""
+    """Whether the measured value meets its bound."""
     if finding.relation.startswith("<"):
         return finding.measured <= finding.bound
     return finding.relation.startswith(">") and finding.measured >= finding.bound
@@ -95,8 +95,8 @@ def _better(finding: Finding) -> bool:
 class Repeat:
     """Settings of a run that repeats a contradiction.
 
-    `eta_factor`: factor of the learning rate (steps increase to keep the time); `seed`: number
-    added to the seed; `time_factor`: factor of the time at the end.
+    `eta_factor`: factor of the learning rate (the number of steps grows so that the time is the
+    same); `seed`: number added to the seed; `time_factor`: factor of the final time.
     """
 
     eta_factor: float = 1.0
@@ -159,10 +159,10 @@ def growth(
 
     `sizes`, `values`, shape (n,): positive; `claimed`: exponent of ``values`` in ``sizes``;
     `errors`, shape (n,): standard errors of log ``values``; `upper`: whether the claim is an upper
-    bound on the exponent. The tolerance is a tenth of the claimed exponent, or 0.05 if it is 0. The
-    decision is True if the fitted exponent is within the tolerance and its 95 % interval is at most
-    four tolerances wide, False if the interval lies outside the tolerance and the local exponents
-    do not approach the claimed one; else None.
+    bound on the exponent. The tolerance is a tenth of the claimed exponent, or 0.05 if that is 0.
+    The decision is True if the fitted exponent is within the tolerance and its 95 % interval is at
+    most four tolerances wide. It is False if the interval lies outside the tolerance and the local
+    exponents do not approach the claimed one. Otherwise it is None.
 
     Examples
     --------
@@ -190,7 +190,7 @@ def growth(
 
 
 def _approaches(local: Sequence[float], claimed: float) -> bool:
-    """Whether the later half of the local exponents is nearer to the claimed one by a tenth."""
+    """Whether local exponents of the larger sizes are nearer to the claimed one, by a tenth."""
     distance = np.abs(np.asarray(local) - claimed)
     half = len(distance) // 2
     if half == 0:

@@ -1,8 +1,8 @@
-"""Time up to which the reduced runs of a verdict stay on their closed classes.
+"""Time up to which full training stays on the classes of a verdict's reduced runs.
 
-Each measured run of a reduced population is compared with the full population up to its horizon, at
-the size of the model file if the full population is too large. A paper's folder may define its own
-transverse analysis as ``STABILITY``.
+Each measured run of a reduced population is compared with the full population up to the run's last
+time. If the full population is too large, both are trained at the size of the model file. A paper's
+folder may define its own transverse analysis as ``STABILITY``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dynamics.validation import InvalidRequest
 from dynamics.verdicts.findings import Finding
 
 MOST = 2e7
-"""Largest trained entries times samples of the law for which the full population is trained."""
+"""Maximum of trained entries times samples of the law; above it, full training is left out."""
 FEW_RECORDS = 32
 """Number of states of the default run at which `along_default_run` computes the curvature."""
 
@@ -34,8 +34,8 @@ FEW_RECORDS = 32
 class Trained(NamedTuple):
     """A run of a reduced population.
 
-    `horizon`: time at its end; `eta`: learning rate of gradient descent, or of each group, None for
-    the flow; `where`: size of the run, if the verdict is on other sizes.
+    `horizon`: time at its end; `eta`: learning rate of gradient descent, or that of each group, or
+    None for the flow; `where`: size of the run, if it differs from the verdict's sizes.
     """
 
     parameters: Any
@@ -53,7 +53,7 @@ class Trained(NamedTuple):
 def stability_of(
     system: System, parameters: Any, horizon: float, eta: float | None = None
 ) -> Stability | None:
-    """Time up to which a reduced population stays on its classes, or None if all have one entry.
+    """Time up to which full training stays on its classes; None if every class has one entry.
 
     `eta`: learning rate of gradient descent, or None for the gradient flow.
     """
@@ -69,7 +69,7 @@ def stability_of(
 
 @lru_cache(maxsize=64)
 def _measured(reduced: Any, full: Any, own: Any, trained: Trained) -> Stability | None:
-    """Stability of a run, at the file's own size if the full population is too large."""
+    """Stability of a run, or of a run at the model file's size if the full population is large."""
     for law in (trained.parameters, own()):
         try:
             pair = reduced(law), full(law)
@@ -99,7 +99,7 @@ def sizes_of(parameters: Any) -> str:
 
 
 def with_stability(system: System, finding: Finding) -> Finding:
-    """The finding with the stability of its least stable reduced run."""
+    """Add to a finding the stability of its least stable reduced run."""
     every = {
         run: stability_of(system, run.parameters, run.horizon, run.eta)
         for run in dict.fromkeys(finding.trained)
@@ -121,13 +121,13 @@ def with_stability(system: System, finding: Finding) -> Finding:
 
 
 def _order(found: Stability) -> tuple[float, float, bool]:
-    """Sort key that puts the least stable run first: departure time, growth, size."""
+    """Sort key, least stable run first: time of departure, growth, runs at the claim's own size."""
     growth = 0.0 if isnan(found.growth) else found.growth
     return (found.until if found.limited else inf, -growth, not found.where)
 
 
 def along_default_run(system: System, parameters: Any) -> Stability | None:
-    """Growth of departures along a model file's default run, without training the full model."""
+    """Stability of a model file's default run by curvatures, without training the full model."""
     default = system.default_runs["run"]
     horizon = float(default.eta * default.steps)
     try:

@@ -22,7 +22,7 @@ SPECIAL = re.compile(r"([\\`*_\[\]<>|#$~]|&(?=#?\w+;))")
 def markdown(
     title: str, verdicts: Sequence[Verdict], command: str, pictures: Mapping[str, str]
 ) -> str:
-    """The verdicts on a paper as a page in Markdown, with formulas between dollar signs.
+    """Page in Markdown with the verdicts on a paper; formulas are between dollar signs.
 
     `title`: title of the paper; `command`: ``attdyn verify`` command, without ``--claims``;
     `pictures`: source of a claim -> file name of the picture of its evidence.
@@ -86,7 +86,7 @@ def _section(verdict: Verdict, command: str, picture: str | None) -> list[str]:
 
 
 def stability_line(verdict: Verdict) -> str:
-    """Line on the stability of a verdict's reduced runs; empty if the finding has none."""
+    """Line on the stability of a verdict's reduced runs; empty without reduced runs."""
     found = verdict.finding.stability
     return "" if found is None else f"*Stability:* {prose(str(found))}."
 
@@ -98,7 +98,7 @@ def _measured(finding: Finding) -> str:
 
 
 def _claimed(finding: Finding) -> str:
-    """Claimed value with its relation; a dash if it is NaN."""
+    """Relation and claimed value, as in "<= 0.1"; a dash if the claimed value is NaN."""
     if isnan(finding.bound):
         return "-"
     return escaped(f"{finding.relation.replace('==', '')} {finding.bound:.4g}".strip())
@@ -120,7 +120,7 @@ def escaped(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """Text with formulas kept, double backticks as code, and other Markdown characters escaped."""
+    """Markdown of a text: formulas stay, double backticks mark code, all else is escaped."""
     parts = re.split(r"(\$[^$]+\$|``[^`]+``)", " ".join(text.split()))
     return "".join(
         part.replace("``", "`") if k % 2 else SPECIAL.sub(r"\\\1", part)

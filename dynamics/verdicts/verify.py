@@ -23,7 +23,7 @@ from dynamics.verdicts.stability import with_stability
 
 
 def checks(system: System) -> Mapping[str, Check]:
-    """Source of each claim of a system -> its check; empty without checks."""
+    """Checks of a system, by the source of their claim; empty if the system has none."""
     return verdicts_of(system, "checks")
 
 
@@ -99,7 +99,7 @@ def verdicts(
 
 
 def _run(check: Check, system: System, protocol: Protocol) -> Finding:
-    """Finding of a check, undecided if a size is excluded by the user or the value is NaN."""
+    """Finding of a check; undecided if user's parameters exclude a size, or the value is NaN."""
     try:
         finding = check(system, protocol)
         if protocol.parameters is not None and not getattr(check, "near_limit", False):
@@ -118,7 +118,8 @@ def _run(check: Check, system: System, protocol: Protocol) -> Finding:
 def sources(system: System, claims: Sequence[str] | None) -> list[str]:
     """Sources of the requested claims as the paper writes them; all claims if `claims` is None.
 
-    Raises InvalidRequest for an unknown claim (naming the nearest one), or a system without claims.
+    Raises InvalidRequest for an unknown claim, naming the nearest one, and for a system without
+    claims.
     """
     claims = [claims] if isinstance(claims, str) else claims
     by_name = {claim.source.lower(): claim.source for claim in system.claims}

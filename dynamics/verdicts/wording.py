@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 MOST_ROWS = 6
-"""Largest number of rows whose numbers a reason prints in full; of more it prints the extremes."""
+"""Maximum number of rows that a reason prints; of more rows it prints the two extreme ones."""
 
 
 def share_of(count: int, number: int) -> tuple[float, float, float]:
@@ -27,7 +27,7 @@ def in_percent(count: int, number: int) -> str:
 
 
 def counted(number: int, what: str) -> str:
-    """A number and the noun `what`, in the plural unless the number is 1.
+    """A number and the noun `what`, which is in the plural unless the number is 1.
 
     Examples
     --------
@@ -38,12 +38,12 @@ def counted(number: int, what: str) -> str:
 
 
 def listed(values: Iterable[float], digits: int = 3) -> str:
-    """Numbers with given significant digits, separated by commas, with NaN as "not seen"."""
+    """Numbers with given significant digits, separated by commas; NaN is written "not seen"."""
     return ", ".join("not seen" if isnan(value) else f"{value:.{digits}g}" for value in values)
 
 
 def points(cases: Sequence[Mapping[str, Any]]) -> str:
-    """Parameters of cases in words, from mappings of name -> value with the same names.
+    """Parameters of cases as text; every case maps the same names to values.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def _plain(value: Any) -> str:
 
 
 def sentence(rows: Sequence[Mapping[str, Any]], names: Sequence[str], words: str) -> str:
-    """Sentence that states at which parameters (`names`) the claim holds, with the numbers.
+    """Text that says at which parameters (`names`) a claim holds, with the numbers of the rows.
 
     `rows`: columns, ``holds`` and ``value`` of each case; `words`: format string with the columns
     of a row.
