@@ -69,27 +69,20 @@ def _loss(value):
 
 MODELS = {
     "plain.py": START + LAW + LOSS,
-    "exits in start.py": "import sys\n" + START.replace("return", "sys.exit(3)\n    return"),
     "exits_in_law.py": START + LAW.replace("yield q", "raise SystemExit\n    yield q") + LOSS,
-    "exits_in_loss.py": "import sys\n" + START + LAW + _loss("sys.exit(0)"),
     "exits.py": "import sys\nsys.exit()\n",
     "prints.py": "print('{')\n" + START + LAW + _loss("(print('x') or 1)"),
     "bom.py": "\ufeff" + START + LAW + LOSS,
     "random_loss.py": "import random\n" + START + LAW + _loss("random.random()"),
     "counts.py": "seen = []\n" + START + LAW + _loss("(seen.append(1) or len(seen))"),
     "huge.py": START + LAW + _loss(2**40),
-    "larger.py": START + LAW + _loss(10**400),
     "floor.py": START + LAW + _loss("xp.floor(theta['w'][0] + 1.5)"),
     "underflow.py": START + UNDERFLOWING + LOSS,
     "tower.py": START + LAW + LOSS + "events = {'T': 'w_0 >= 9**9**9**9'}\n",
-    "raises.py": START + LAW + _loss("(1 / 0)"),
     "recursion.py": "def f(x):\n    return f(x)\n" + START + LAW + _loss("f(1)"),
     "nan.py": START + LAW + _loss("float('nan')"),
     "-dash.py": START + LAW + LOSS,
-    "<b>&amp;.py": '"""<script>alert(6)</script> $\\\\href{javascript:x}{y}$"""\n'
-    + START
-    + LAW
-    + LOSS,
+    "<b>&amp;.py": f'"""<script>alert(6)</script>"""\n{START}{LAW}{LOSS}',
     "\u00e9\u540d.py": START + LAW + LOSS,
     "syntax.py": "def start(:\n",
     "bytes.py": "\0",
@@ -122,12 +115,9 @@ class Requests:
     def model(self):
         file = self.one(tuple(MODELS))
         command = self.one(("run", "run", "describe", "describe", "derive", "compare", "sweep"))
-        few = {"w0": ABSURD, "q": ("0.3", "0.3:0.6:2"), **FEW}
-        ends = () if command in ("describe", "derive") else ("--steps", "3", "--eta", "0.01")
-        if command == "describe":
-            few = {"w0": ABSURD, "as": ("text", "latex", "x")}
-        if command == "derive":
-            few = {"as": ("text", "latex", "x")}
+        few, ends = {"w0": ABSURD, "q": ("0.3", "0.3:0.6:2"), **FEW}, ("--steps", "3", "--eta=0.01")
+        if command in ("describe", "derive"):
+            few, ends = {"w0": ABSURD, "as": ("text", "latex", "x")}, ()
         if command == "sweep":
             ends = (*ends, "--workers", "0", "--q", self.one(("0.4,0.6", "0.4:0.6:2", "x")))
             few = {"w0": ABSURD, "out": FEW["out"]}
@@ -149,13 +139,6 @@ class Requests:
                   "plane": ("gamma,rho", "x")}  # fmt: skip
         return ["phase", self.one(("store", "store", "nowhere", "maps.npy")), *self.flags(table, 3)]
 
-    def diversity(self):
-        table = {"k": ("1", "2", *LARGE), "skip": ("0", "1", *LARGE), "grid": ("2x2", "2x3", "0x4"),
-                 "name": ("a",), "out": ("d.png", "d.txt"), "csv": ("d.csv", "d")}  # fmt: skip
-        file = self.one(("maps.npy", "maps.npy", "nowhere.npy", "store", "f" * 300,
-                         "negative.npy", "~/maps.npy"))  # fmt: skip
-        return ["diversity", file, *self.flags(table, 3)]
-
     def paper(self, command):
         wrong = {"claims": ("Theorem 99", "", ",", "k" * 400), "seed": ("-1", "x", "1e400"),
                  "option": ("x", "seeds=x", "="), "out": ("o.x", "o" * 300), "D": ("5", "x"),
@@ -169,8 +152,8 @@ class Requests:
         return [self.one(words) for _ in range(int(self.random.integers(1, 4)))]
 
     def __iter__(self):
-        kinds = {"run": 8, "compare": 4, "sweep": 4, "phase": 3, "status": 1, "diversity": 2,
-                 "verify": 1, "figure": 1, "derive": 1, "nonsense": 3, "model": 4}  # fmt: skip
+        kinds = {"run": 8, "compare": 4, "sweep": 4, "phase": 3, "status": 1, "verify": 1,
+                 "figure": 1, "derive": 1, "nonsense": 3, "model": 4}  # fmt: skip
         weighted = [kind for kind, weight in kinds.items() for _ in range(weight)]
         while True:
             kind = self.one(weighted)
@@ -194,8 +177,6 @@ def prepare(folder):
         grid = ["--workers", "0", "--q", "0.4,0.6", "--nu", "1e-3:1e-2:3:log", "--time", "1"]
         assert main([*words, *grid, "--out", str(folder / "store")]) == 0
     np.save(folder / "maps.npy", np.full((2, 2, 4, 4), 0.25))
-    content = (folder / "maps.npy").read_bytes().replace(b"(2, 2, 4, 4)", b"(-2, 2, 4,4)")
-    (folder / "negative.npy").write_bytes(content)
     for name, text in MODELS.items():
         (folder / name).write_text(text, encoding="utf-8")
     (folder.parent / "home").mkdir()

@@ -12,6 +12,8 @@ QUADRATIC = (
     'return -sample["y"] @ xp.log_softmax(logits(theta, sample))',
     'return xp.sum((logits(theta, sample) - sample["y"]) ** 2) / 2',
 )
+HALF = ("gap(theta, xp), xp", 'gap({"e": theta["e"], "w": theta["w"] / 2**0.5}, xp), xp')
+DECAY = ("/ (p + q)\n\n\ndef obs", '/ (p + q) + 0.01 * (1 + theta["e"][0] ** 2)\n\n\ndef obs')
 SIZES = {"committee": {"d": 30}}
 BROKEN = [
     # A logit that counts twice grows half as fast.
@@ -35,6 +37,12 @@ BROKEN = [
     # Embeddings that stay correlated at alpha = 0.
     ("memory_spikes", "Interference", False, (
         "np.array([alpha, (1 - alpha**2) ** 0.5])", "np.array([0.95, 0.31])")),
+    # Half as much feed-forward: another energy, and another saddle.
+    *(pytest.param(("markov_attention", claim, False, HALF), marks=pytest.mark.long)
+      for claim in ("Two ends", "Separatrix", "Energy")),
+    # A penalty on the embedding, and a constant.
+    *(pytest.param(("markov_attention", claim, None, DECAY), marks=pytest.mark.long)
+      for claim in ("Global minima", "Local minima")),
     # No attention on the token, from which nothing is known but the arrow.
     ("reversal_curse", "Training", None, (
         '{"shown": shown, ', '{"shown": shown, "unknown": tokens[arrow], '), (
@@ -58,7 +66,7 @@ BROKEN = [
 
 
 @pytest.mark.filterwarnings("ignore::dynamics.TrainingWarning")
-@pytest.mark.parametrize("case", BROKEN, ids=lambda case: f"{case[0]}, {case[1]}")
+@pytest.mark.parametrize("case", BROKEN, ids=lambda case: ", ".join(case[:2]))
 def test_a_verdict_changes_where_the_law_is_broken(case, tmp_path):
     name, source, expected, *changes = case
     system = dynamics.load_system(name)

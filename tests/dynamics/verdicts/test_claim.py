@@ -99,18 +99,13 @@ def test_a_contradiction_is_measured_again_and_stops_where_it_is_not_repeated(sy
     assert seen == [(1.0, 0, 100), (0.5, 0, 200)]
     assert finding.single == ("step size", "seed")
     assert "repeated with eta times 0.5: 1" in finding.reason
-    finding = run(system, lambda case: {"value": 20.0}, varies=("seed",), laws=LAWS[:1])
-    assert (finding.holds, finding.single) == (False, ())
-
-
-@pytest.mark.parametrize("thorough", [False, True])
-def test_costly_claims_are_measured_again_in_thorough_requests_alone(system, thorough):
-    finding = run(
-        system, lambda case: {"value": 20.0}, varies=("seed",), laws=LAWS[:1], again="thorough",
-        protocol=Protocol(thorough=thorough),
-    )  # fmt: skip
-    assert ("repeated with" in finding.reason) == thorough
-    assert finding.single == (() if thorough else ("seed",))
+    for again, thorough, single in ((True, False, ()), ("thorough", False, ("seed",)),
+                                    ("thorough", True, ())):  # fmt: skip
+        finding = run(
+            system, lambda case: {"value": 20.0}, varies=("seed",), laws=LAWS[:1],
+            protocol=Protocol(thorough=thorough), again=again,
+        )  # fmt: skip
+        assert (finding.holds, finding.single) == (False, single)
 
 
 def test_seeds_are_rows_and_a_share_of_them_has_an_interval(system):

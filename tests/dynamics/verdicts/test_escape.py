@@ -1,12 +1,14 @@
-"""Escape times: against a rate that is known, and the claims with a rate that is wrong."""
+"""Escape times against a known rate and with a wrong one; regions on a Markov chain."""
 
 import numpy as np
 import pytest
 
 import dynamics
 from dynamics.verdicts.cases import Case
+from dynamics.verdicts.draw import draw
 from dynamics.verdicts.findings import Protocol, Undecided
 from dynamics.verdicts.library import escape
+from dynamics.verdicts.library.markov_attention import is_good, separatrix
 from dynamics.verdicts.library.merged_staircase import escapes as of_the_leap
 
 
@@ -58,3 +60,26 @@ def test_the_leap_escapes_at_its_rate_and_not_at_another(monkeypatch):
     monkeypatch.setattr(escape, "least_curvature", lambda *state: 1.2 * curvature(*state))
     assert of_the_leap(system, Protocol()).holds is False
     escape._escapes.cache_clear()
+
+
+SYSTEM = dynamics.load_system("markov_attention")
+
+
+def test_the_sides_are_those_of_the_published_regions():
+    below, above = SYSTEM.Parameters(), SYSTEM.Parameters(p=0.9, q=0.9)
+    w = np.array([-1.5, -1.5, -0.5, -0.5, 0.5])
+    e = np.array([0.998, 1.0, 0.1, 2.0, 0.1])
+    np.testing.assert_array_equal(is_good(w, e, below), [False, True, True, True, True])
+    np.testing.assert_array_equal(is_good(w, e, above), [True, True, False, True, False])
+    assert separatrix(np.array([-1.5]))[0] == pytest.approx(0.998980, abs=1e-6)
+
+
+@pytest.mark.long
+def test_the_boundary_of_the_figure_is_the_separatrix():
+    drawing = draw("markov_attention", "regions", options={"starts": 10})
+    w, e = drawing.data["separatrices_0.1_0.1"].T
+    curve = w < -0.8
+    assert curve.sum() > 8
+    np.testing.assert_allclose(np.abs(e[curve]), separatrix(w[curve]), rtol=1e-5)
+    labels = [text.get_text() for text in drawing.axes[0].figure.legends[0].get_texts()]
+    assert {"ends at global minima", "ends at local minima", "separatrix"} <= set(labels)

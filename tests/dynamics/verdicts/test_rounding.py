@@ -54,19 +54,14 @@ def test_what_rests_on_rounding_decides_nothing(system, amplified, holds):
     assert several(system, Protocol()).holds is True
 
 
-def test_what_has_no_value_from_either_start_is_not_called_unstable(system):
-    check = distance(system, np.nan)
-    finding = dataclasses.replace(check(system, Protocol()), holds=False, measured=np.nan)
-    nothing = lambda made, protocol: finding  # noqa: E731
-    assert screened(finding, nothing, system, Protocol()) is finding
-
-
-def test_a_verdict_that_turns_decides_nothing(system):
+def test_a_verdict_that_turns_decides_nothing_and_one_without_a_value_is_left(system):
     check = distance(system, 1.0, bound=0.0)
     finding = check(system, Protocol())
     assert finding.holds is True
     other = screened(finding, check, system, Protocol())
     assert (other.holds, other.missing) == (None, ("precision",))
+    none = dataclasses.replace(finding, holds=False, measured=np.nan)
+    assert screened(none, lambda *_: none, system, Protocol()) is none
 
 
 @pytest.mark.long

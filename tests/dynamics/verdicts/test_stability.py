@@ -14,11 +14,6 @@ from dynamics.verdicts.findings import Finding, Protocol
 from dynamics.verdicts.stability import Trained, stability_of, with_stability
 
 
-@pytest.fixture
-def system():
-    return dynamics.load_system("single_location")
-
-
 def finding(*trained, holds=True):
     return Finding(holds, "share", 0.2, 0.5, "small", trained=tuple(trained))
 
@@ -32,7 +27,8 @@ def finding(*trained, holds=True):
         (None, []),
     ],
 )
-def test_a_claim_notes_the_reduced_runs_it_measures_or_names(system, run, noted):
+def test_a_claim_notes_the_reduced_runs_it_measures_or_names(run, noted):
+    system = dynamics.load_system("single_location")
     laws = [system.Parameters(L=L) for L in (2, 3)]
     other = Trained(laws[0], 7.0)
     check = claim("any", "risk", "<=", 1.0, laws=({"L": 2}, {"L": 3}), run=run)
@@ -44,7 +40,8 @@ def test_a_claim_notes_the_reduced_runs_it_measures_or_names(system, run, noted)
 LIMITED = Stability(9.0, 1e9, 4.0, (6.0, 5.0, 7.0))
 
 
-def test_a_verdict_speaks_of_the_time_to_which_the_classes_hold(monkeypatch, system):
+def test_a_verdict_speaks_of_the_time_to_which_the_classes_hold(monkeypatch):
+    system = dynamics.load_system("positional_attention")
     table = {
         1.0: Stability(1.0, 2.0, 1.0, where="at D=8"), 2.0: Stability(2.0, where="too large"),
         9.0: LIMITED,
@@ -62,18 +59,14 @@ def test_a_verdict_speaks_of_the_time_to_which_the_classes_hold(monkeypatch, sys
     counted = found(1.0, 2.0).stability
     assert (counted.where, counted.growth) == ("at D=8; not measured at 1 of 2 sizes", 2.0)
     assert (found(2.0).word, found(2.0).stability.measured) == ("holds", False)
-
-
-def test_a_verdict_carries_it(monkeypatch):
     monkeypatch.setattr(module, "stability_of", lambda *_: LIMITED)
-    system = dynamics.load_system("positional_attention")
     law = system.Parameters(D=8, C=2)
     (verdict,) = dynamics.verify(system, law, claims=["Section 4.1, gamma and rho"])
     assert verdict.word == "holds to time 5"
     assert verdict.document()["stability"] == LIMITED.document()
 
 
-def test_a_paper_says_what_is_known_of_it(monkeypatch):
+def test_a_paper_says_what_is_known_of_it():
     system = dynamics.load_system("positional_attention")
     found = stability_of(system, system.Parameters(D=8, C=2), 1e4)
     assert (found.where, found.limited) == ("transverse growth at D=8, C=2", False)
@@ -83,9 +76,6 @@ def test_a_paper_says_what_is_known_of_it(monkeypatch):
     assert "D=64, C=4" in large.where
     other = dynamics.load_system("shallow_vit")
     assert stability_of(other, other.Parameters(), nan) is None  # every state is on patterns
-    monkeypatch.delattr("dynamics.verdicts.shallow_vit.STABILITY")
-    unknown = stability_of(other, other.Parameters(), nan)
-    assert (unknown.measured, unknown.where) == (False, "shallow_vit has no transverse analysis")
 
 
 def test_a_model_is_measured_at_the_size_of_its_file_and_scalars_have_nothing_to_leave():

@@ -137,20 +137,16 @@ def test_what_needs_more_patches_is_undecided_with_how_many(claim, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("claim", "sizes", "name", "factor"),
+    ("claim", "sizes", "of", "key", "factor"),
     [
-        ("Section 5.2, intuition", None, "switch", {"Phi_0": 3.0}),
-        ("Theorem F.3, attention", 1, "moment", {"A_m": 0.5}),
+        ("Section 5.2, intuition", None, "switch", "Phi_0", 3.0),
+        ("Theorem F.3, attention", 1, "moment", "A_m", 0.5),
     ],
 )
-def test_another_depth_or_attention_changes_the_verdict(claim, sizes, name, factor, monkeypatch):
-    right = getattr(grid, name)
+def test_another_depth_or_attention_changes_the_verdict(claim, sizes, of, key, factor, monkeypatch):
+    right = getattr(grid, of)
     assert found(claim, sizes=sizes).holds
-
-    def wrong(*given):
-        return {key: times * right(*given)[key] for key, times in factor.items()}
-
-    monkeypatch.setattr(grid, name, wrong)
+    monkeypatch.setattr(grid, of, lambda *given: {key: factor * right(*given)[key]})
     assert found(claim, sizes=sizes).holds is False
 
 
@@ -194,9 +190,8 @@ def test_what_does_not_meet_a_hypothesis_is_not_decided(claim, sizes, words):
 
 @pytest.mark.parametrize(("steeper", "holds"), [(True, None), (False, False)])
 def test_a_loss_that_stays_above_its_floor_is_no_matter_of_size(monkeypatch, steeper, holds):
-    for name in ("late_slope", "steepens"):
-        value = -0.3 if name == "late_slope" else steeper
-        monkeypatch.setattr(gap, name, lambda case, local, value=value: value)
+    monkeypatch.setattr(gap, "late_slope", lambda case, local: -0.3)
+    monkeypatch.setattr(gap, "steepens", lambda case, local: steeper)
     monkeypatch.setattr(gap, "FALLEN", 1e-9)
     sizes = {"P": 64, "C_global": 48, "C_local": 8}
     assert found("Section 5.3, convergence", **sizes).holds is holds
@@ -227,15 +222,14 @@ def test_steps_and_horizon_follow_a_constant_latent():
 
 
 def test_the_metric_is_settled_by_one_step(monkeypatch):
-    (verdict,) = dynamics.verify(
-        SYSTEM, SYSTEM.Parameters(P=256, C_global=128, C_local=4), ["Section 6"]
-    )
+    sizes = {"P": 256, "C_global": 128, "C_local": 4}
+    (verdict,) = dynamics.verify(SYSTEM, SYSTEM.Parameters(**sizes), ["Section 6"])
     assert (verdict.holds, verdict.finding.single) == (False, ())
     for again in ("eta times 0.5: 1", "eta times 0.25: 1", "time times 2: 1"):
         assert again in verdict.evidence["reason"]
     variation = lambda one, **_: diversity.total_variation(one)  # noqa: E731
     monkeypatch.setattr(diversity, "diversity", variation)
-    assert found("Section 6", P=256, C_global=128, C_local=4).holds
+    assert found("Section 6", **sizes).holds
     monkeypatch.setattr(diversity, "total_variation", lambda one: 1.0)
     assert found("Section 6", **SMALL).holds is None
 

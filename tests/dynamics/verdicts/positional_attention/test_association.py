@@ -11,7 +11,7 @@ from dynamics.verdicts.cases import reduced_flow
 from dynamics.verdicts.draw import draw
 from dynamics.verdicts.positional_attention import plateau, update_rules
 from dynamics.verdicts.positional_attention.flow_figures import FIXED
-from dynamics.verdicts.positional_attention.plateau import ending, plateau_of, prediction
+from dynamics.verdicts.positional_attention.plateau import ending, prediction
 
 SYSTEM = dynamics.load_system("positional_attention")
 SMALL = SYSTEM.Parameters(D=8, C=2, q=0.5)
@@ -62,7 +62,6 @@ def test_the_law_of_t1_is_that_of_its_flows():
     options = {"D": [16, 20, 24], "means": [3.0, 5.0], "time": 1e7}
     drawing = draw(SYSTEM, "T1", options=options, parameters={"C": 2})
     rows = drawing.data["rows"]
-    assert len(rows) == 12
     for row in rows[:1] + rows[-1:]:
         nu = 1e-3 if row["case"] == FIXED else row["D"] ** -2.0
         given = {name: row[name] for name in ("D", "C", "q")} | {"nu": nu}
@@ -74,27 +73,7 @@ def test_the_law_of_t1_is_that_of_its_flows():
     fitted, *_ = np.linalg.lstsq(x, np.log([row["T1"] for row in own]))
     np.testing.assert_allclose(drawing.data["laws"][FIXED]["exponents"], fitted[1:], rtol=1e-9)
     short = draw(SYSTEM, "T1", options=options | {"time": 1.0}, parameters={"C": 2})
-    assert all(np.isnan(row["T1"]) for row in short.data["rows"])
     assert "12 of 12 flows do not reach T1" in short.caption
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"D": 12, "C": 3, "q": 0.9, "beta": 3.0, "nu": 0.1},
-        {"D": 12, "q": 0.6, "random_sets": "mixed", "p": 5, "scale": 0.5},
-    ],
-)
-def test_rates_at_the_plateau_are_gradients_of_the_exact_expectation(given):
-    parameters = SYSTEM.Parameters(**given)
-    problem = SYSTEM.ReducedPopulation(parameters, "exact")
-    one = prediction(parameters)
-    for alpha in (one["alpha"], 0.05):
-        slopes = problem.gradient(np.array([alpha, 0.0, 0.0]))
-        found = plateau_of(parameters)
-        assert found.rate(alpha) == pytest.approx(-slopes[0], rel=1e-12, abs=1e-13)
-        assert found.lead(alpha) == pytest.approx(slopes[2] - slopes[1], rel=1e-12, abs=1e-15)
-    assert abs(problem.gradient(np.array([one["alpha"], 0.0, 0.0]))[0]) < 1e-13
 
 
 @pytest.mark.parametrize(
@@ -128,20 +107,16 @@ def test_both_ends_are_predicted_and_another_prediction_is_contradicted(q, assoc
     assert f"misses: D=8, C=2, q={q}, p=3, nu=0.001, beta=1, " in found.evidence["reason"]
 
 
-@pytest.mark.parametrize("given", [{"beta": -0.5}, {"D": 4}])
-def test_without_a_plateau_or_a_positive_diagonal_nothing_is_decided(given):
-    found = verdict_of(SYSTEM, "Association", SYSTEM.Parameters(**{"D": 8, "C": 2} | given))
-    assert found.word == "not decidable under this law"
+def test_without_a_plateau_or_a_positive_diagonal_nothing_is_decided():
+    for law in (SYSTEM.Parameters(D=8, C=2, beta=-0.5), SYSTEM.Parameters(D=4, C=2)):
+        assert verdict_of(SYSTEM, "Association", law).word == "not decidable under this law"
 
 
 def test_the_figure_has_the_line_between_the_ends():
     options = {"D": [8], "C": [2], "chances": [0.3, 0.9], "diagonals": [1.0, 2.0]}
     drawing = draw(SYSTEM, "association_ends", options=options)
     rows = drawing.data["rows"]
-    assert [(row["q"], row["beta"]) for row in rows] == [
-        (0.3, 1.0), (0.3, 2.0), (0.9, 1.0), (0.9, 2.0)
-    ]  # fmt: skip
-    assert [row["associated"] for row in rows] == [True, True, False, False]
+    assert [row["associated"] for row in rows] == [row["q"] == 0.3 for row in rows]
     assert drawing.data["counts"] == {"D=8, C=2": {"flows": 4, "otherwise": 0, "open": 0}}
     (panel,) = drawing.axes.flat
     (line,) = [path for one in panel.collections for path in one.get_paths() if len(path.vertices)]
@@ -164,12 +139,6 @@ def test_the_figure_has_the_events_of_every_rule():
     for run in drawing.data["runs"]:
         at_once = run["T0"] == run["T1"]
         assert at_once == (run["rule"] in ("adam", "sign")) == (run["half"] < run["T1"])
-    ends = [
-        line.get_ydata()[-1]
-        for line in drawing.axes[1, 0].lines
-        if line.get_label() in update_rules.RATES
-    ]
-    np.testing.assert_allclose(ends, [run["alpha"] for run in drawing.data["runs"][:4]])
 
 
 @pytest.mark.parametrize(

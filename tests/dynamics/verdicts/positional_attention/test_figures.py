@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.validation import InvalidRequest
 from dynamics.verdicts.draw import draw
-from dynamics.verdicts.figure import FigureRequest
 from dynamics.verdicts.positional_attention import convolution as figure_2
 from dynamics.verdicts.positional_attention.convolution import KINDS, linear_error
 from dynamics.verdicts.positional_attention.figures import border, localised
@@ -27,11 +25,9 @@ def second():
 def test_the_partition_of_the_paper_is_drawn():
     drawing = draw("positional_attention", "1b")
     near, far = (np.asarray(panel.images[0].get_array()).ravel() for panel in drawing.axes)
-    sets = [{1, 2, 5, 6}, {3, 4, 7, 8}, {9, 10, 13, 14}, {11, 12, 15, 16}]
-    assert [set(np.flatnonzero(near == k) + 1) for k in range(4)] == sets
+    assert near.tolist() == [0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 3, 3, 2, 2, 3, 3]
     np.testing.assert_array_equal(far, drawing.data["random"])
     assert np.bincount(far).tolist() == [4, 4, 4, 4]
-    assert not np.array_equal(far, near)
 
 
 def test_the_first_data_point_that_misleads_has_its_signal_set_framed():
@@ -39,17 +35,18 @@ def test_the_first_data_point_that_misleads_has_its_signal_set_framed():
     values, signal = (np.array(drawing.data[name]) for name in ("values", "signal"))
     shown = [text.get_text().replace("\N{MINUS SIGN}", "-") for text in drawing.axes.texts]
     assert shown == [str(value) for value in values]
-    assert (values[signal] == 1).all()
     (frame,) = [c for c in drawing.axes.collections if c.get_label() == "frame"]
-    framed = np.isin(np.arange(16), signal).reshape(4, 4)
-    assert {tuple(map(tuple, part.tolist())) for part in frame.get_segments()} == {
-        tuple(map(tuple, part)) for part in border(framed)
-    }
+    framed = border(np.isin(np.arange(16), signal).reshape(4, 4))
+    assert sorted(part.tolist() for part in frame.get_segments()) == sorted(map(_listed, framed))
     number, law = drawing.data["draw"], SignalSets(localised(SYSTEM.Parameters())[0], 0.5, 0.25)
     drawn, labels = law.values(number, np.random.default_rng(1))
     np.testing.assert_array_equal(drawn[-1], values)
     misleads = (labels > 0) & (drawn.sum(axis=1) < 0)
     assert misleads.tolist() == [False] * (number - 1) + [True]
+
+
+def _listed(part):
+    return np.array(part, float).tolist()
 
 
 def test_figure_4_shows_one_run():
@@ -75,10 +72,9 @@ def test_figure_2_draws_every_case_and_seed(second):
     assert len(curves) == len(made) == 6
     for line, one in zip(curves, made, strict=True):
         np.testing.assert_array_equal(line.get_ydata(), one["test_error"][1:])
-    for panel, (name, case) in zip(matrices, KINDS.items(), strict=True):
+    for panel, name in zip(matrices, KINDS, strict=True):
         one = second.data["cases"][name][0]
         np.testing.assert_array_equal(panel.images[0].get_array().data, one["A"])
-        assert case.label in panel.get_title()
     assert any(set(line.get_ydata()) == {second.data["linear_error"]} for line in error.lines)
 
 
@@ -93,41 +89,9 @@ def test_figure_2_counts_the_seeds_that_associate(second, monkeypatch):
     drawing = draw(SYSTEM, "2", SMALL, 5, options=FIGURE_2 | {"gram_seeds": 4})
     assert drawing.data["associated"] == pytest.approx((0.75, 0.194, 0.994), abs=5e-4)
     assert (drawing.axes[5].images[0].get_array() == 6.0).all()
-    assert "3 of 4 seeds associate every row, 75 % (95 %: 19 to 99)" in drawing.caption
     assert "the others are seeds 6 (" in drawing.caption
-
-
-def test_a_run_that_diverges_is_said_to_have():
-    drawing = draw(SYSTEM, "2", SMALL, options=FIGURE_2 | {"gd_eta": 500.0})
-    assert drawing.data["cases"]["T_gd"][0]["diverged"]
-    assert not drawing.data["cases"]["T_adam"][0]["diverged"]
-    assert "diverged at step" in drawing.caption
 
 
 def test_the_linear_rule_errs_as_the_sums_of_the_sets_say():
     assert linear_error(Partition.contiguous([3, 3]), 0, 10_000) == 0.0  # x^3 + y^3 > 0 iff x + y
     assert linear_error(Partition.contiguous([4] * 4), 0) == pytest.approx(0.0955, abs=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "message"),
-    [
-        ("5", {}, "figure '5' of positional_attention is unknown; known are 1b, 2, 3, 4"),
-        ("4", {"stepz": 1}, "option 'stepz' is unknown; known are thorough, samples, eta"),
-        ("2", {"seeds": 0}, "seeds=0 is too small"),
-        ("2", {"samples": 9, "adam_steps": 0}, "adam_steps=0 is too small"),
-    ],
-)
-def test_what_there_is_not_is_refused_in_one_line(name, options, message):
-    with pytest.raises(InvalidRequest) as refused:
-        draw("positional_attention", name, options=options)
-    assert str(refused.value).startswith(message)
-    assert "\n" not in str(refused.value)
-
-
-def test_thorough_changes_defaults_and_options_have_the_last_word():
-    request = FigureRequest(user_options={"thorough": True, "seeds": 2})
-    options = request.options(figure_2.QUICK, figure_2.THOROUGH)
-    assert (options["seeds"], options["adam_steps"], options["adam_eta"]) == (2, 100_000, 3e-3)
-    request = FigureRequest(user_options={"thorough": False})
-    assert request.options(figure_2.QUICK, figure_2.THOROUGH) == figure_2.QUICK

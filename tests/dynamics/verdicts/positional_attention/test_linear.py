@@ -33,20 +33,6 @@ def test_the_joint_law_is_that_of_every_sample():
     np.testing.assert_allclose(linear.label_law((D, C, q), False)[:, 0], expected.sum(axis=1))
 
 
-def test_weights_of_digits_reach_the_floor_and_nothing_else_is_below_it():
-    """Some link of the score that names every x errs where f* = 0 alone; ties are errors."""
-    D, C, q = 6, 2, 0.5
-    right = dict.fromkeys((1, -1), 0.0)
-    scores = {}
-    for chance, label, _, x in enumerated(D, C, q):
-        for sign in (1, -1):  # both labels
-            score = scores.setdefault(int(sign * x @ 3 ** np.arange(D)), dict(right))
-            if label:
-                score[int(np.sign(sign * label))] += chance / 2
-    least = 1 - sum(max(score.values()) for score in scores.values())
-    assert linear.label_law((D, C, q), False)[D, 0] == pytest.approx(least, rel=1e-12)
-
-
 def test_theorem_3_1_is_about_f_and_counts_ties_whole():
     (verdict,) = dynamics.verify(SYSTEM, None, ["Theorem 3.1"])
     assert verdict.holds is False
@@ -54,7 +40,6 @@ def test_theorem_3_1_is_about_f_and_counts_ties_whole():
     rows = {row["D"]: row for row in verdict.evidence["table"]}
     assert rows[8]["holds"] is True  # P(f* = 0) is .1443, which no g goes below
     assert rows[8]["value"] == pytest.approx(0.1443, abs=1e-4)
-    assert all(row["equal"] > row["value"] for row in rows.values())
 
 
 def test_the_label_is_found_up_to_a_power_that_grows_with_c(monkeypatch):
@@ -79,9 +64,7 @@ def test_theorem_3_2_names_its_limit_and_has_two_lines(monkeypatch):
 @pytest.mark.parametrize(
     ("claim", "law", "holds"),
     [
-        ("Theorem 3.1", (16, 4, 0.5), False),
         ("Theorem 3.1", (8, 2, 0.5), True),
-        ("Theorem 3.2", (12, 4, 1.0), True),
         ("Theorem 3.2", (64, 4, 0.1), True),
         ("Theorem 3.2", (4096, 4, 0.5), None),  # takes too long
     ],

@@ -9,15 +9,8 @@ from verdicts import moved, verdict_of, verdicts
 
 import dynamics
 from dynamics.validation import InvalidRequest
-from dynamics.verdicts.cases import reduced_flow
 from dynamics.verdicts.draw import draw
-from dynamics.verdicts.positional_attention import (
-    CHECKS,
-    flow_figures,
-    lemmas,
-    phases,
-    transverse,
-)
+from dynamics.verdicts.positional_attention import CHECKS, lemmas, phases, transverse
 
 SYSTEM = dynamics.load_system("positional_attention")
 SMALL = SYSTEM.Parameters(D=12, C=3, q=0.4)
@@ -28,10 +21,8 @@ EVENTS = ("Theorem 4.1", "Event I", "Event I, updates", "Event II, increments", 
 
 def test_they_hold_at_a_small_size_and_not_where_gamma_and_rho_change_places():
     assert verdicts(SYSTEM, *EVENTS, parameters=SMALL)[2:] == [True, True, None]
-    assert verdict_of(SYSTEM, "Theorem 4.1", SMALL).measured < 0.1
     wrong = moved(SYSTEM, lambda slope: slope[[0, 2, 1]])
     assert verdicts(wrong, "Theorem 4.1", "Event II", parameters=SMALL) == [False, False]
-    assert verdict_of(wrong, "Theorem 4.1", SMALL).evidence["table"][0]["holds"] is False
 
 
 @pytest.mark.parametrize(
@@ -55,22 +46,12 @@ def test_event_iii_and_its_lemma_have_one_reading_and_both_lines():
         third, lemma = (verdict_of(SYSTEM, name, law) for name in ("Event III", "Lemma D.11"))
         assert third.evidence["table"][0]["value"] == pytest.approx(ratio, abs=2e-3)
         assert third.measured == third.evidence["table"][0]["value" if beta == 1 else "of_largest"]
-        assert third.holds is False
-        assert lemma.holds is False
-        assert third.claim.reading == lemma.claim.reading
-        assert (third.finding.literal is None) is (lemma.finding.literal is None)
-        assert f"beta={beta:g}" in third.evidence["reason"]
-
-
-class Mixed(SYSTEM.ReducedPopulation):
-    """A reduced problem with another law than that of its parameters."""
-
-    def __init__(self, parameters):
-        super().__init__(replace(parameters, random_sets="mixed"))
+        assert third.holds is lemma.holds is False
 
 
 def test_event_iii_is_seen_under_a_law_without_an_irreducible_error():
-    system = replace(SYSTEM, ReducedPopulation=Mixed)
+    mixed = lambda law: SYSTEM.ReducedPopulation(replace(law, random_sets="mixed"))  # noqa: E731
+    system = replace(SYSTEM, ReducedPopulation=mixed)
     found = verdict_of(system, "Event III", SYSTEM.Parameters(D=9, C=3))
     assert found.holds is True
     assert found.measured == pytest.approx(2.579, rel=1e-3)
@@ -145,15 +126,9 @@ def test_the_figure_draws_every_size_in_both_readings():
     rows = drawing.data["rows"]
     assert [(row["D"], row["beta"]) for row in rows] == [(8, 1.0), (8, 4.0), (12, 1.0), (12, 4.0)]
     assert drawing.data["half_at_start"]["D=8, C=2"] == pytest.approx(np.log(5))
-    for panel, name in zip(drawing.axes, ("T1", "T1_paper"), strict=True):
-        ends = [row[f"end_{name}"] for row in rows if row["D"] == 8]
-        lines = [line.get_ydata() for line in panel.lines]
-        assert any(np.array_equal(ends, drawn, equal_nan=True) for drawn in lines)
-
-
-def test_without_t1_there_is_nothing_to_compare_with():
-    _, run = reduced_flow(SYSTEM.ReducedPopulation, SYSTEM.Parameters(D=8, C=2, q=0.9), 1e4)
-    assert all(np.isnan(value) for value in flow_figures.after_t1(run).values())
+    ends = [row["end_T1"] for row in rows if row["D"] == 8]
+    lines = [line.get_ydata() for line in drawing.axes[0].lines]
+    assert any(np.array_equal(ends, drawn, equal_nan=True) for drawn in lines)
 
 
 class Repelling(SYSTEM.FullPopulation):
@@ -208,7 +183,5 @@ def test_both_planes_by_default_are_drawn_as_they_are_told(monkeypatch):
         assert branches
         for branch in branches:
             assert any(np.array_equal(branch, shown) for shown in drawn)
-    alone = draw(SYSTEM, "plane", PLANE_LAW, options=PLANE | {"plane": "gamma-rho", "grid": 4})
-    assert (list(alone.data), len(alone.axes)) == (["gamma-rho"], 1)
     with pytest.raises(InvalidRequest, match="plane='beta-rho'"):
         draw(SYSTEM, "plane", PLANE_LAW, options={"plane": "beta-rho"})

