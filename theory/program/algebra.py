@@ -13,7 +13,7 @@ Operand = Ids | int
 
 
 class Algebra:
-    """Operations that enter results into the table `values` and return arrays of ids."""
+    """Operations on arrays of ids that enter their results into the table `values`."""
 
     def __init__(self, values: Values) -> None:
         self.values = values
@@ -24,7 +24,7 @@ class Algebra:
         flat = [x.reshape(-1) for x in whole]
         code = flat[0]
         for k, other in enumerate(flat[1:]):
-            if k:  # renumber, so that codes of three operands fit in 64 bits
+            if k:  # renumber the codes, so that those of three operands fit in 64 bits
                 code = np.unique(code, return_inverse=True)[1].reshape(-1)
             code = code * len(self.values) + other
         _, where, back = np.unique(code, return_index=True, return_inverse=True)
@@ -52,7 +52,7 @@ class Algebra:
         return self.op("div", self.number(1.0), a)
 
     def linear(self, *terms: tuple[float, Operand]) -> Ids:
-        """Ids of the sum of coefficients times values."""
+        """Ids of sums of terms (coefficient, values), elementwise."""
         numbers = self.values.constants(np.array([c for c, _ in terms], dtype=float))
 
         def of(*x: Ids) -> Ids:
@@ -63,7 +63,7 @@ class Algebra:
         return self.each(of, *(x for _, x in terms))
 
     def dot(self, coefficients: Any, ids: Ids) -> Ids:
-        """Ids of the sum of each row of coefficients, (m, k), times values, (m, k) or (k,)."""
+        """Ids of the sums over k of coefficients, (m, k), times values, (m, k) or (k,)."""
         numbers = self.number(coefficients)
         count, index = numbers.shape[1], np.broadcast_to(ids, numbers.shape)
         sizes = np.full(len(numbers), count)

@@ -1,7 +1,8 @@
-"""Derivatives of values, entered into the same table: adjoints backwards, tangents forwards.
+"""Derivatives of values by reverse mode (adjoints) and forward mode (tangents).
 
-At ties derivatives agree with JAX: a maximum gives half to each side, ``abs`` has slope 1 at 0, and
-a selection passes its adjoint to the chosen branch.
+Derivatives are entered into the table of the values. At ties they agree with JAX: the derivative of
+a maximum is 1/2 by each of two equal operands, and that of ``abs`` at 0 is 1. A selection passes
+its adjoint to the chosen branch.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from theory.program.operations import CODE, OPERATIONS, ROWS
 from theory.program.rows import softmax_of
 
 Terms = tuple[Ids, Ids, Ids]
-"""Arrays of ids of targets, values, and the constants that multiply the values."""
+"""Three arrays of ids: targets, values added to the targets, and factors of these values."""
 
 
 def _sigmoid(w: Algebra, v: Ids, x: Ids) -> list[Ids]:
@@ -96,12 +97,12 @@ PARTIALS: dict[str, Callable[..., list[Ids]]] = {
     "abs": _abs,
     "share": lambda w, v, x, log_sum: [v, w.linear((-1, v))],
 }  # fmt: skip
-"""Derivatives of each operation by each operand; a missing operation has derivative 0."""
+"""Functions that enter the derivatives of an operation by its operands; if missing, they are 0."""
 DIFFERENTIABLE = {*PARTIALS, *ROWS, "select"}
 
 
 def depends_on(values: Values, inputs: Ids) -> NDArray[np.bool_]:
-    """Mask of the values that have a derivative by some inputs, shape (count,)."""
+    """Mask of the values that may have a nonzero derivative by some inputs, shape (count,)."""
     active = np.zeros(len(values), dtype=bool)
     active[inputs] = True
     passes = np.array([operation in DIFFERENTIABLE for operation in OPERATIONS])
@@ -119,7 +120,7 @@ def depends_on(values: Values, inputs: Ids) -> NDArray[np.bool_]:
 
 
 def levels(values: Values) -> Iterator[Ids]:
-    """Yield the ids of computed values, by increasing depth."""
+    """Yield the ids of the values that have operands, in groups of increasing depth."""
     order = np.argsort(values.depth, kind="stable")
     edges = np.flatnonzero(np.diff(values.depth[order])) + 1
     for part in np.split(order, edges):
@@ -129,7 +130,7 @@ def levels(values: Values) -> Iterator[Ids]:
 
 
 def _slopes(w: Algebra, operation: str, level: Ids) -> Terms:
-    """Position within a level, operand and derivative, for each term of one operation."""
+    """Position in `level`, operand, and derivative by it, for each operand of `level`."""
     values = w.values
     sizes, index, coefficient = values.rows(level)
     owner = np.repeat(np.arange(level.size), sizes)
@@ -167,9 +168,9 @@ def _by_operation(values: Values, level: Ids) -> Iterator[tuple[str, Ids]]:
 
 
 def adjoints(values: Values, seeds: Mapping[int, int], inputs: Ids) -> Ids:
-    """Ids of the derivatives of a weighted sum of values by inputs, shape (n,).
+    """Ids of the derivatives of a weighted sum of values by the inputs, shape (n,).
 
-    `seeds` maps the id of each value to the id of its weight; `inputs` has shape (n,).
+    `seeds` maps the id of each value in the sum to the id of its weight; `inputs` has shape (n,).
     """
     w, active = Algebra(values), depends_on(values, inputs)
     pending: dict[int, list[Terms]] = defaultdict(list)
@@ -217,9 +218,9 @@ def adjoints(values: Values, seeds: Mapping[int, int], inputs: Ids) -> Ids:
 
 
 def tangents(values: Values, roots: Ids, directions: Mapping[int, int]) -> Ids:
-    """Ids of the derivatives of values along a direction of the inputs, shape (n,).
+    """Ids of the derivatives of the values `roots`, shape (n,), along a direction of the inputs.
 
-    The values are `roots`, shape (n,); `directions` maps an input to the id of its component.
+    `directions` maps the id of an input to the id of the direction's component along this input.
     """
     w = Algebra(values)
     active = depends_on(values, np.array(list(directions), dtype=np.int64))

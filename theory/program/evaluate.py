@@ -1,4 +1,4 @@
-"""Evaluation of values in an arithmetic: numpy floats, mpmath numbers, sympy expressions, text."""
+"""Evaluation of values as numpy floats, mpmath numbers, sympy expressions or text."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from theory.program.program import Program
 KINKED = ("lt", "le", "eq", "sign", "floor", "round", "trunc", "abs", "max")
 """Names of operations that are not smooth."""
 Functions = Mapping[str, Callable[..., Any]]
-"""Function of arrays for each elementwise operation."""
+"""Mapping from each elementwise operation to a function of arrays."""
 
 
 def generic(generator: np.random.Generator) -> Functions:
-    """Functions of floats in which operations with kinks return random numbers, as hashes do."""
+    """Functions of floats, in which each operation of `KINKED` returns random numbers."""
     anything = {name: lambda x, *_: generator.standard_normal(x.shape) for name in KINKED}
     return {**FLOATS, **anything, "select": lambda c, a, b: c * a + (1 - c) * b}
 
 
 def run_floats(program: Program, inputs: Any, functions: Functions = FLOATS) -> NDArray[np.float64]:
-    """All values of a program in double precision, shape (size,), for given inputs."""
+    """All values of a program at given inputs, in double precision, shape (size,)."""
     numbers = np.empty(program.size)
     given = len(program.inputs)
     numbers[:given] = inputs
@@ -42,10 +42,11 @@ def run_floats(program: Program, inputs: Any, functions: Functions = FLOATS) -> 
 
 
 def gross(program: Program, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sum of absolute terms of each value, propagated through sums and products.
+    """Magnitude of each value before cancellation, shape (size,), for bounds on rounding errors.
 
-    The result bounds rounding errors: a difference that cancelled to 0 has the rounding errors of
-    its terms. `numbers`, shape (size,), is the result of `run_floats`.
+    A sum gets the sum of the magnitudes of its terms, and a product gets their product. Thus a
+    difference that cancels to 0 keeps the magnitude of its terms, which determines its rounding
+    error. `numbers`, shape (size,), is the result of `run_floats`.
     """
     result = np.abs(numbers)
     for operation, results, index, count in program.rows():
@@ -75,11 +76,11 @@ def _row_floats(
 
 
 Arithmetic = Mapping[str, Callable[..., Any]]
-"""Function of each operation: of its operands, or of (operands, coefficients) for `ROWS`."""
+"""Function of the operands of each operation; those of `ROWS` take (operands, coefficients)."""
 
 
 def order(values: Values, roots: Iterable[int], given: Iterable[int]) -> list[int]:
-    """Values needed for the roots, without given values, each after its operands."""
+    """Values needed to compute the roots, without the given ones, each after its operands."""
     needed = needed_values(values, np.array(list(roots), dtype=np.int64))
     needed[list(given)] = False
     return [int(value) for value in np.flatnonzero(needed)]
@@ -93,11 +94,11 @@ def run(
     number: Callable[[Any], Any],
     named: Callable[[int, Any], Any] = lambda value, result: result,
 ) -> dict[int, Any]:
-    """Evaluate some values, and all values that they need, in an arithmetic.
+    """Evaluate the values `roots`, and all values they need, in an arithmetic.
 
-    `given` maps inputs to numbers of the arithmetic, and `number` converts the fraction of a
-    constant (or inf, or NaN). `named` maps (value, result) to a replacement of the result. Raises
-    ValueError if an input is missing.
+    The mapping `given` holds a number of the arithmetic for each input. `number` converts a
+    constant, which is a fraction, inf or NaN. `named` maps (value, result) to the result that other
+    values use. Raises ValueError if an input is missing.
     """
     known = {int(value): result for value, result in given.items()}
 
@@ -123,7 +124,7 @@ def run(
 
 
 def exact(values: Values, value: int) -> Fraction | float:
-    """Fraction of a constant, from its triple or else from its float; inf and NaN unchanged."""
+    """Fraction equal to a constant, from its triple or else its float; inf and NaN are returned."""
     number = float(values.floats[value])
     if not isfinite(number):
         return number

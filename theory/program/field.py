@@ -1,9 +1,10 @@
 """Arithmetic of numbers represented by their residues modulo three primes.
 
-A *triple* is a row of three residues, shape (..., 3). Two expressions are equal, up to negligible
-probability, if their triples agree at random triples of the inputs (Schwartz 1980, Zippel 1979;
-Gulwani and Necula, POPL 2004). Sums, products, quotients and integer powers are exact; any other
-function is a hash of its name and of the triple of its argument.
+A *triple* holds the three residues of one number; an array of triples has the shape (..., 3). If
+the triples of two expressions agree at random triples of the inputs, the expressions are equal,
+with a negligible probability of error (Schwartz 1980; Zippel 1979; Gulwani and Necula, POPL 2004).
+Sums, products, quotients and integer powers of triples are exact. The triple of any other function
+is a hash of the function's name and of the triple of its argument.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ Triples = NDArray[np.uint64]
 PRIMES = np.array([2147483647, 2147483629, 2147483587], dtype=np.uint64)
 """Three primes below 2^31, so that a product of two residues fits in 64 bits."""
 MAX_DENOMINATOR = 10**6
-"""Largest denominator of a fraction that replaces a float, if it rounds to this float."""
+"""Maximum denominator of a fraction that replaces a float if it rounds to this float."""
 NEAR_DENOMINATOR, NEAR = 10**4, Fraction(1, 2**50)
-"""Largest denominator of a fraction that replaces a nearby float, such as a computed probability,
-and largest relative distance of both."""
+"""Maximum denominator of a fraction that replaces a float near it, such as a computed probability,
+and maximum relative difference between the fraction and the float."""
 GRID = 1 << 40
-"""Inverse spacing of the grid of multiples to which `on_grid` rounds."""
+"""Inverse of the spacing of the grid to which `on_grid` rounds."""
 LIMB = 1 << 16
-"""Base of the two 16-bit limbs of a residue, whose products BLAS sums exactly."""
+"""A residue is split into two digits in this base, so that BLAS sums products of digits exactly."""
 
 
 def residues(number: int | Fraction) -> Triples:
@@ -61,7 +62,7 @@ def multiply(a: Triples, b: Triples) -> Triples:
 
 
 def power(a: Triples, exponent: Any) -> Triples:
-    """Integer power of triples; exponents are >= 0 and broadcast against residues."""
+    """Power of triples; the exponents are integers >= 0 and broadcast against the residues."""
     exponent = np.broadcast_to(np.asarray(exponent, dtype=np.uint64), a.shape).copy()
     result, base = np.ones_like(a), a
     while exponent.any():
@@ -80,7 +81,7 @@ HALF = residues(Fraction(1, 2))
 
 
 def matrix_product(left: Triples, right: Triples) -> Triples:
-    """Exact product of stacks of matrices, shapes (B, M, K, 3) and (B, K, N, 3), by BLAS."""
+    """Exact products of matrices of triples, (B, M, K, 3) and (B, K, N, 3) -> (B, M, N, 3)."""
     result = np.empty((*left.shape[:2], right.shape[2], 3), dtype=np.uint64)
     limb = np.uint64(LIMB)
     for k, prime in enumerate(PRIMES):
@@ -102,7 +103,7 @@ def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def hashed(name: str, *arguments: Triples) -> Triples:
-    """Pseudorandom triples that depend on a name and on every residue of the arguments."""
+    """Hashes of a name and of every residue of the arguments, as triples."""
     state: Any = np.uint64(zlib.crc32(name.encode()))
     with np.errstate(over="ignore"):
         for argument in arguments:
@@ -113,39 +114,39 @@ def hashed(name: str, *arguments: Triples) -> Triples:
 
 
 def _smaller(a: Triples) -> tuple[NDArray[np.bool_], Triples]:
-    """Mask of a <= -a by the first residue, and the smaller triple of a and -a."""
+    """Mask of a <= -a, compared by the first residue, and the smaller of a and -a."""
     opposite = negative(a)
     own = (a[..., 0] <= opposite[..., 0])[..., None]
     return own, np.where(own, a, opposite)
 
 
 def odd(name: str, a: Triples) -> Triples:
-    """Hash of an odd function: hash of the smaller of a and -a, with the sign of the choice."""
+    """Hash of an odd function: that of the smaller of a and -a, negated if -a is smaller."""
     own, smaller = _smaller(a)
     base = np.where((a == 0).all(axis=-1)[..., None], np.uint64(0), hashed(name, smaller))
     return np.where(own, base, negative(base))
 
 
 def even(name: str, a: Triples) -> Triples:
-    """Hash of an even function: hash of the smaller of a and -a."""
+    """Hash of an even function: that of the smaller of a and -a."""
     return hashed(name, _smaller(a)[1])
 
 
 def fraction_of(number: float) -> Fraction:
-    """Simplest fraction that rounds to a finite float, else the exact binary fraction."""
+    """Fraction with a small denominator that rounds to a finite float, else its exact value."""
     exact = Fraction(number)
     simple = exact.limit_denominator(MAX_DENOMINATOR)
     return simple if float(simple) == number else exact
 
 
 def simplest(number: float) -> Fraction:
-    """Simple fraction within a few rounding errors of a finite float, else `fraction_of`."""
+    """Fraction within a few rounding errors of a finite float (see `NEAR`), else `fraction_of`."""
     near = Fraction(number).limit_denominator(NEAR_DENOMINATOR)
     return near if abs(near - Fraction(number)) <= NEAR * abs(number) else fraction_of(number)
 
 
 def read_back(triple: Triples) -> Fraction | None:
-    """Fraction with a given triple, if numerator and denominator are below 2^46; else None."""
+    """Fraction with a given triple and with numerator and denominator below 2^46, or None."""
     modulus, residue = 1, 0
     for prime, part in zip(PRIMES.tolist(), triple.tolist(), strict=True):
         residue += modulus * ((part - residue) * pow(modulus, -1, prime) % prime)
@@ -162,15 +163,16 @@ def read_back(triple: Triples) -> Fraction | None:
 
 
 def drawn(generator: np.random.Generator, *shape: int) -> Triples:
-    """Random triples of nonzero residues, shape (*shape, 3)."""
+    """Random triples with nonzero residues, shape (*shape, 3)."""
     draws = [generator.integers(1, int(prime), shape) for prime in PRIMES]
     return np.stack(draws, axis=-1).astype(np.uint64)
 
 
 def on_grid(number: float) -> Fraction:
-    """Simple fraction that rounds to a finite float, else the nearest multiple of 2^-40.
+    """Fraction with a small denominator that rounds to a float, else the nearest grid point.
 
-    The grid preserves relations such as that of y and 1 - y. Numbers below 2^-20 are read exactly.
+    The grid has the spacing 2^-40; rounding to it preserves relations such as z = 1 - y. A number
+    of absolute value below 2^-20 is converted exactly.
     """
     found = fraction_of(number)
     if found.denominator <= MAX_DENOMINATOR or abs(number) < 2.0**-20:
@@ -179,7 +181,7 @@ def on_grid(number: float) -> Fraction:
 
 
 def data_triples(numbers: NDArray[np.float64], read: Any = fraction_of) -> Triples:
-    """Triples of floats, shape (n, 3); hashes for floats that are not finite.
+    """Triples of floats, shape (n, 3); a float that is not finite gets a hash.
 
     The function `read` maps a finite float to a fraction.
     """

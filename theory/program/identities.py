@@ -1,8 +1,8 @@
 """Identities between values, tested by evaluating them in the field with tied inputs.
 
-In a table whose inputs are all trained entries, an evaluation with equal triples for tied entries
-tests whether other values become equal: an identity in the entries, in real constants and in
-weights, including kinks. Two different values agree by chance with probability below 1e-9.
+The inputs of the table include all trained entries. If tied entries get equal triples, two other
+values that get equal triples are equal for all values of the entries, the real constants and the
+weights, also at kinks. Two different values get equal triples with probability below 1e-9.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from theory.program.numbering import Ids, Values
 from theory.program.operations import CODE, OPERATIONS, softmax_triples, triple_of
 
 Part = tuple[str, Ids, Ids, Ids, Ids]
-"""Operation, ids of values, length of each row, operands and coefficients."""
+"""Operation, ids of its values, length of each value's row, operands, and coefficients."""
 
 
 class Identities:
-    """Evaluator of the values `roots`, shape (m,), of a table at triples of the inputs."""
+    """Evaluator of the values `roots`, shape (m,), in the field, at triples of the inputs."""
 
     def __init__(self, values: Values, roots: Ids) -> None:
         self.values, self.roots = values, np.asarray(roots)
@@ -40,7 +40,7 @@ class Identities:
                 yield OPERATIONS[code], some, *values.rows(some)
 
     def _shares(self, needed: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Index of the logsumexp term of each ``share`` in the array of all operands."""
+        """Position in `values.index` of each ``share`` (softmax entry) as a term of logsumexp."""
         values, places = self.values, np.full(len(self.values), -1)
         for value in np.flatnonzero(needed & (values.code == CODE["share"])):
             member, log_sum = values.row(int(value))[0].tolist()
@@ -49,9 +49,10 @@ class Identities:
         return places
 
     def at(self, inputs: Ids, triples: Triples) -> Triples:
-        """Triples of the roots at some points, shape (m, points, 3).
+        """Triples of the roots, shape (m, points, 3), at several points.
 
-        The inputs, shape (n,), get the triples, shape (n, points, 3); other inputs keep their own.
+        The values `inputs`, shape (n,), get the triples `triples`, shape (n, points, 3). Other
+        inputs keep their triples of the table.
         """
         values, points = self.values, triples.shape[1]
         found = np.repeat(values.triples[:, None], points, axis=1)

@@ -1,4 +1,4 @@
-"""JAX primitives that only move entries, applied to arrays of ids."""
+"""JAX primitives that only move, copy or remove entries, applied to arrays of ids."""
 
 from __future__ import annotations
 
@@ -85,14 +85,14 @@ MOVEMENTS: dict[str, Callable[..., Ids | list[Ids]]] = {
 
 
 def dynamic_slice(params: Params, value: Ids, starts: list[int]) -> Ids:
-    """Slice at given start positions, clamped as in JAX; `params` are those of the JAX equation."""
+    """Slice from given start positions, clamped as in JAX; `params` are those of the equation."""
     sizes = _numbers(params["slice_sizes"])
     first = [min(max(s, 0), n - k) for s, n, k in zip(starts, value.shape, sizes, strict=True)]
     return value[tuple(slice(a, a + k) for a, k in zip(first, sizes, strict=True))]
 
 
 def dynamic_update_slice(value: Ids, update: Ids, starts: list[int]) -> Ids:
-    """Copy of an array with a slice at given start positions replaced."""
+    """Copy of an array with the slice from given start positions replaced by `update`."""
     pairs = zip(starts, value.shape, update.shape, strict=True)
     first = [min(max(s, 0), n - k) for s, n, k in pairs]
     result = value.copy()
@@ -101,7 +101,7 @@ def dynamic_update_slice(value: Ids, update: Ids, starts: list[int]) -> Ids:
 
 
 def gather(params: Params, value: Ids, indices: Ids, missing: int) -> Ids:
-    """Ids of the gather primitive; `missing` is the id for an index out of bounds."""
+    """Result of the gather primitive; an index out of bounds gives the id `missing`."""
     from jax import lax
 
     where = lax.gather(
@@ -116,7 +116,7 @@ def gather(params: Params, value: Ids, indices: Ids, missing: int) -> Ids:
 
 
 def destinations(params: Params, value: Ids, indices: Ids, updates: Ids) -> Ids:
-    """Position in the flat array of each entry of the updates of a scatter; -1 if out of bounds."""
+    """Position in the flat `value` that a scatter gives each entry of `updates`; -1 if outside."""
     from jax import lax
 
     numbers = params["dimension_numbers"]

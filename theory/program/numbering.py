@@ -1,8 +1,8 @@
 """Table of distinct values: each number of a traced program is stored once.
 
-A value is an input, a constant, a sum of (coefficient, value) terms, or another operation on
-values. Two values with equal triples of residues (see `field`) are one entry of the table; the
-index of an entry is its *id*.
+A value is an input, a constant, a sum of terms (coefficient times value), or the result of another
+operation on values. Values with equal triples of residues (see `field`) are stored as one entry of
+the table. The *id* of a value is the index of its entry.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ from theory.program.operations import CODE, FLOATS, OPERATIONS, triple_of
 
 Ids = NDArray[np.int64]
 Rows = tuple[Ids, Ids, Ids]
-"""Number of terms of each row, ids of the operands, and ids of their constant coefficients."""
+"""Number of operands in each row, ids of all operands, and ids of their constant coefficients."""
 
 SAME_FLOAT = 2.0**-44
-"""Largest relative difference at which two constants are equal, or a sum of constants is 0."""
+"""Constants are equal if their relative difference is at most this; see also `cancelled`."""
 SIMPLE_DENOMINATOR = 1000
-"""Largest denominator of a fraction that replaces a computed constant within rounding."""
+"""Maximum denominator of a fraction that replaces a constant equal to it up to `SAME_FLOAT`."""
 ZERO, ONE = 0, 1
 MOST_VALUES = 10**7
-"""Largest number of distinct values in a table."""
+"""Maximum number of distinct values in a table; above it, `NoProgram` is raised."""
 
 
 class NoProgram(ValueError):
-    """Error for a function without a program; the message has the reason."""
+    """Error raised for a function that cannot become a program; the message states why."""
 
 
 def cancelled(totals: Any, gross: Any) -> Any:
-    """Whether sums are 0 up to rounding, relative to the sums of absolute terms, shape (n,)."""
+    """Whether sums are 0 up to `SAME_FLOAT` times `gross`, the sums of the absolute terms."""
     return (np.abs(totals) <= SAME_FLOAT * gross) & (gross < np.inf)
 
 
 def spans(first: Ids, sizes: Ids) -> Ids:
-    """Concatenated positions of several ranges, given by first positions and sizes."""
+    """Concatenation of several ranges of integers, given by their first numbers and sizes."""
     return np.arange(int(sizes.sum())) + np.repeat(first - np.cumsum(sizes) + sizes, sizes)
 
 
 def rows_of(*columns: Ids) -> Callable[[Ids], Rows]:
-    """Function that returns rows with one operand from each column."""
+    """Function that returns the rows at given positions, with one operand from each column."""
     table = np.stack(columns, axis=1)
 
     def rows(chosen: Ids) -> Rows:
@@ -57,7 +57,7 @@ def rows_of(*columns: Ids) -> Callable[[Ids], Rows]:
 
 
 class _Column:
-    """Array that grows at its end."""
+    """Array to which rows can be appended."""
 
     def __init__(self, dtype: Any, *shape: int) -> None:
         self._room, self.size = np.empty((1024, *shape), dtype), 0
@@ -80,13 +80,13 @@ class _Column:
 class Values:
     """Table of distinct values.
 
-    The random triples of the inputs are drawn from `seed`; `read` maps a float of the data to a
-    fraction; `most` is the largest number of values. Arrays with one element for each value are
-    `triples`, `floats` (the number of a constant, else NaN), `constant`, `code` (operation, by
-    `CODE`) and `depth` (length of the longest path to an input). The row of a value begins at
-    `first` in `index` and `coefficient`: ids of its operands and of the constants that multiply
-    them in a sum (the exponent of ``integer_pow``). `names` holds the name of each input; `simple`
-    tells whether all data are simple fractions.
+    The random triples of the inputs are drawn with `seed`; `read` maps a float of the data to a
+    fraction; `most` is the maximum number of values. The arrays `triples`, `floats` (the number of
+    a constant, else NaN), `constant`, `code` (operation, by `CODE`) and `depth` (length of the
+    longest path to an input) have one element for each value. The row of a value begins at its
+    element of `first`. It lists the ids of its operands in `index`, and in `coefficient` the ids of
+    the constants that multiply them in a sum (for ``integer_pow``, of the exponent). `names` holds
+    the name of each input; `simple` tells whether all data are fractions with small denominators.
     """
 
     def __init__(
@@ -125,12 +125,12 @@ class Values:
         return OPERATIONS[self.code[value]]
 
     def row(self, value: int) -> tuple[Ids, Ids]:
-        """Ids of the operands and of the coefficients of a value."""
+        """Ids of the operands of a value, and ids of their coefficients."""
         part = slice(self.first[value], self.first[value + 1])
         return self.index[part], self.coefficient[part]
 
     def rows(self, values: Ids) -> Rows:
-        """Rows (operands and coefficients) of several values."""
+        """Rows of several values: their lengths, ids of operands, ids of coefficients."""
         sizes = np.diff(self.first)[values]
         where = spans(self.first[values], sizes)
         return sizes, self.index[where], self.coefficient[where]
@@ -144,9 +144,10 @@ class Values:
         return np.array([self._known.get(key, -1) for key in keys.tolist()], dtype=np.int64)
 
     def enter(self, code: int, triples: Triples, rows: Callable[[Ids], Rows]) -> Ids:
-        """Ids of values with given triples, shape (n, 3); unknown values are appended to the table.
+        """Ids of the values with given triples, shape (n, 3); new values are appended to the table.
 
-        The function `rows` maps positions among the n to the rows of these values.
+        The function `rows` maps some of the positions 0, ..., n - 1 to the rows of the values
+        there.
         """
         keys, where, back = np.unique(self._keys(triples), return_index=True, return_inverse=True)
         ids = self._found(keys)
@@ -156,7 +157,7 @@ class Values:
             known, made = len(self._known), rows(where[new])
             if len(self._known) > known:
                 ids[new] = self._found(keys[new])
-            if (ids[new] < 0).all():  # computing the rows has entered none of them
+            if (ids[new] < 0).all():  # none of them was entered while `rows` ran
                 ids[new] = len(self) + np.arange(new.size)
                 self._append(code, triples[where[new]], made)
                 self._known.update(zip(keys[new].tolist(), ids[new].tolist(), strict=True))
@@ -190,7 +191,7 @@ class Values:
         return ids
 
     def constants(self, floats: Any, triples: Triples | None = None) -> Ids:
-        """Ids of constants; without triples, shape (n, 3), the floats are read as fractions."""
+        """Ids of constants; floats without triples, shape (n, 3), are read as fractions."""
         floats = np.asarray(floats, dtype=np.float64)
         if triples is None:
             distinct, back = np.unique(floats, return_inverse=True)
@@ -238,7 +239,7 @@ class Values:
             self._append(CODE["constant"], triple[None], no_rows(np.zeros(1, dtype=np.int64)))
         elif self.constant[new]:
             return new
-        # A value whose other terms have cancelled becomes this constant.
+        # The terms of value `new` cancel up to a constant, so it becomes a constant.
         self.code[new], self.depth[new] = CODE["constant"], 0
         self.floats[new], self.constant[new] = number, True
         if np.isfinite(number) and number != 0:
@@ -253,10 +254,10 @@ class Values:
         floats: NDArray[np.float64],
         rows: Callable[[Ids], Rows],
     ) -> Ids:
-        """Ids of n results of an operation; results marked `fixed` are entered as constants.
+        """Ids of n results of an operation; the mask `fixed` marks results that are constants.
 
-        The array `floats`, shape (n,), holds the numbers of the fixed results. The function `rows`
-        maps positions among the n to the rows of these results.
+        The array `floats`, shape (n,), holds the numbers of these constants. The function `rows`
+        maps some of the positions 0, ..., n - 1 to the rows of the results there.
         """
         ids, moving = np.empty(fixed.size, dtype=np.int64), np.flatnonzero(~fixed)
         if moving.size < fixed.size:
@@ -305,7 +306,7 @@ class Values:
         )  # fmt: skip
 
     def sums(self, sizes: Ids, index: Ids, coefficient: Ids) -> Ids:
-        """Ids of sums of rows of terms, each a constant times a value."""
+        """Ids of sums of terms (constant times value), with `sizes` terms in each sum."""
         owner = np.repeat(np.arange(sizes.size), sizes)
         moving = np.bincount(owner, ~self.constant[index], minlength=sizes.size) > 0
         terms = field.multiply(self.triples[index], self.triples[coefficient])
@@ -330,18 +331,18 @@ class Values:
         floats: NDArray[np.float64],
         gross: NDArray[np.float64],
     ) -> Ids:
-        """Ids of sums with given triples, shape (n, 3); rows are computed only for new sums.
+        """Ids of n sums with given triples, shape (n, 3); `rows` is called only for new sums.
 
-        The function `rows` maps positions among the n to their rows. The mask `moving` marks the
-        sums with a nonconstant term. The arrays `floats` and `gross` hold the values of constant
-        sums, and the sums of their absolute terms.
+        The function `rows` maps some of the positions 0, ..., n - 1 to the rows of the sums there.
+        The mask `moving` marks the sums with a term that is not constant. For the other sums,
+        `floats` holds the value and `gross` the sum of the absolute terms.
         """
         gone = ~moving & cancelled(floats, gross)
         exact = np.where(gone[:, None], np.uint64(0), triples)
         return self.results("sum", exact, ~moving, np.where(gone, 0.0, floats), rows)
 
     def merged(self, sizes: Ids, index: Ids, coefficient: Ids) -> Rows:
-        """Rows with one term for each value, by adding the coefficients of equal values."""
+        """Rows in which each operand occurs once, with the sum of its coefficients."""
         owner = np.repeat(np.arange(sizes.size), sizes)
         order = np.lexsort((index, owner))
         owner, index, coefficient = owner[order], index[order], coefficient[order]
@@ -366,11 +367,11 @@ class Values:
 
 
 def _cell(number: float) -> np.int64:
-    """Cell index of a number on a grid with relative spacing `SAME_FLOAT` / 2 to `SAME_FLOAT`."""
+    """Cell of a number on a grid with a relative spacing from `SAME_FLOAT` / 2 to `SAME_FLOAT`."""
     return np.float64(number).view(np.int64) >> np.int64(8)
 
 
 def no_rows(chosen: Ids) -> Rows:
-    """Empty rows, for inputs and constants, which have no operands."""
+    """Rows without operands, for inputs and constants."""
     nothing = np.zeros(0, dtype=np.int64)
     return np.zeros(chosen.size, dtype=np.int64), nothing, nothing

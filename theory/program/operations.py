@@ -1,4 +1,4 @@
-"""Operations of a program: names, numpy functions, arithmetic of their triples (see `field`)."""
+"""Operations of a program: their names, numpy functions, and triples of their results."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ ODD = ("tanh", "sin", "tan", "sinh", "asin", "atan", "asinh", "atanh", "erf", "s
        "trunc", "cbrt", "sigmoid")  # fmt: skip
 EVEN = ("cos", "cosh", "abs", "eq", "softplus")
 HASHES = dict.fromkeys(ODD, field.odd) | dict.fromkeys(EVEN, field.even)
-"""Hashes of odd and even functions; sigmoid - 1/2 is hashed as odd, and softplus minus half its
-argument as even."""
+"""Hash functions that preserve the symmetry of odd and even functions. For sigmoid(x), the odd
+function sigmoid(x) - 1/2 is hashed; for softplus(x), the even function softplus(x) - x/2."""
 KNOWN = {
     "exp": {0: 1}, "cos": {0: 1}, "cosh": {0: 1}, "erfc": {0: 1}, "abs": {0: 0, 1: 1},
     "eq": {0: 1}, "sqrt": {0: 0, 1: 1}, "log": {1: 0}, "log1p": {0: 0}, "expm1": {0: 0},
     "acos": {1: 0}, "is_finite": {0: 1, 1: 1}, "floor": {0: 0, 1: 1},
 }  # fmt: skip
-"""Values of functions at 0 and at 1, if these are 0 or 1."""
+"""Values at 0 and at 1 of functions that are 0 or 1 there."""
 ROWS = ("sum", "logsumexp", "largest", "integer_pow")
-"""Operations with a coefficient for each operand, and rows of any length."""
+"""Operations with a coefficient for each operand; except ``integer_pow``, rows have any length."""
 
 
 def triple_of(operation: str, arguments: Sequence[Triples]) -> Triples:
@@ -46,7 +46,7 @@ def triple_of(operation: str, arguments: Sequence[Triples]) -> Triples:
     if operation == "max":
         size = _hash("abs", _difference(a, rest[0]))
         return field.multiply(field.HALF, field.add(field.add(a, rest[0]), size))
-    if operation == "select":  # Arguments: condition, value if it holds, value if it fails.
+    if operation == "select":  # The arguments are: condition, value if true, value if false.
         yes = field.multiply(a, rest[0])
         return field.add(yes, field.multiply(_difference(_ones(a), a), rest[1]))
     if operation in ("lt", "le", "eq"):
@@ -61,7 +61,7 @@ def triple_of(operation: str, arguments: Sequence[Triples]) -> Triples:
 
 
 def _hash(operation: str, *arguments: Triples) -> Triples:
-    """Hash of a function with its symmetry, and with the exact values of `KNOWN`."""
+    """Hash of a function's result that preserves odd or even symmetry and the values in `KNOWN`."""
     hashed: Callable[..., Triples] = HASHES.get(operation, field.hashed)
     result = hashed(operation, *arguments)
     for argument, value in KNOWN.get(operation, {}).items():
@@ -79,7 +79,7 @@ def _difference(a: Triples, b: Triples) -> Triples:
 
 
 def _comparison(operation: str, difference: Triples) -> Triples:
-    """Triples of a comparison, from an odd sign and an even eq.
+    """Triples of a comparison with 0, from hashes of the sign (odd) and of equality (even).
 
     The triples satisfy lt + gt + eq = 1 and le = lt + eq.
     """
@@ -94,14 +94,15 @@ def _comparison(operation: str, difference: Triples) -> Triples:
 def softmax_triples(rows: Triples, counts: Triples) -> tuple[Triples, Triples]:
     """Triples of logsumexp, shape (m, 3), and of each softmax entry, shape (m, k, 3).
 
-    Both use differences to the mean of a row, so that a shift of a row is added to logsumexp and
-    leaves the softmax unchanged. The softmax entries, weighted by the counts, sum to 1.
+    The triples depend on the differences from the mean of a row. Hence a number added to a row is
+    also added to the logsumexp, and leaves the softmax unchanged. The sum of the softmax entries
+    times their counts is 1.
     """
     number = _total(counts)
     mean = field.multiply(_total(field.multiply(counts, rows)), field.inverse(number))
     off = _difference(rows, mean[:, None])
     powers = field.hashed("exp of difference", off)
-    # Hash the set of differences into each power: a softmax depends on the whole row.
+    # Each power is hashed with the set of all differences, because a softmax depends on them.
     kind = _total(field.multiply(counts, field.hashed("kind of row", off)))
     powers = field.hashed("power", powers, np.broadcast_to(kind[:, None], powers.shape))
     total = _total(field.multiply(counts, powers))
@@ -110,7 +111,7 @@ def softmax_triples(rows: Triples, counts: Triples) -> tuple[Triples, Triples]:
 
 
 def _total(triples: Triples) -> Triples:
-    """Sum along the second axis; up to 2^32 terms fit in 64 bits."""
+    """Sum along the second axis; a sum of up to 2^32 residues fits in 64 bits."""
     return triples.sum(axis=1) % field.PRIMES
 
 

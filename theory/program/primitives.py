@@ -1,4 +1,4 @@
-"""Rules for primitives of JAX, and for functions known by name, on arrays of ids."""
+"""Rules that apply JAX primitives, and functions known by name, to arrays of ids."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ CALLS = {
     "jit", "pjit", "remat", "remat2", "checkpoint", "composite", "closed_call", "core_call",
     "custom_jvp_call", "custom_vjp_call",
 }  # fmt: skip
-"""Names of JAX primitives that call a jaxpr."""
+"""Names of the JAX primitives that call a jaxpr."""
 MAX_TERMS = 1 << 22
-"""Largest number of terms of matrix products held in memory at a time."""
+"""Maximum number of ids in a block of matrix products; a larger stack is split into blocks."""
 
 
 class Walk(Algebra, ABC):
-    """Algebra that also runs jaxprs; the first argument of every rule."""
+    """Algebra that can also run a jaxpr; every rule gets it as its first argument."""
 
     @abstractmethod
     def run(self, program: Any, inputs: list[Ids]) -> list[Ids]:
-        """Ids of the outputs of a jaxpr, closed or open."""
+        """Ids of the outputs of a jaxpr (closed or open) at inputs given by ids."""
 
     def known(self, ids: Ids) -> bool:
         """Whether all ids belong to constants."""
         return bool(self.values.constant[ids].all())
 
     def floats(self, ids: Ids, aval: Any) -> NDArray[Any]:
-        """Numbers of constants, in the dtype of their variable."""
+        """Numbers of constants, in the dtype of the abstract value `aval`."""
         return self.values.floats[ids].astype(aval.dtype)
 
     def whole(self, ids: Ids) -> list[int]:
@@ -66,7 +66,7 @@ class Walk(Algebra, ABC):
         return of(self.values, moved.reshape(int(np.prod(shape, dtype=int)), -1)).reshape(shape)
 
     def running(self, of: Callable[[Ids, Ids], Ids], value: Ids, params: Any) -> Ids:
-        """Ids of cumulative values along an axis."""
+        """Ids of cumulative results of a function of two arrays, along an axis."""
         axis, step = int(params["axis"]), -1 if params["reverse"] else 1
         out: list[Ids] = []
         for row in np.moveaxis(value, axis, 0)[::step]:
@@ -75,11 +75,11 @@ class Walk(Algebra, ABC):
 
 
 def _over_axis(reading: Walk, jaxpr: Any, x: Ids, kind: str) -> Ids:
-    """Softmax, log-softmax or logsumexp along the axis of a traced function of that name."""
+    """Result of a traced softmax, log_softmax or logsumexp (`kind`), along its own axis."""
     inner = jaxpr
     while inner.eqns[0].primitive.name in CALLS:
         inner = inner.eqns[0].params["jaxpr"].jaxpr
-    (axis,) = inner.eqns[0].params["axes"]  # axis of the maximum that is subtracted
+    (axis,) = inner.eqns[0].params["axes"]  # the first equation takes the maximum along the axis
     moved = np.moveaxis(x, axis, -1)
     sums, shares = rows.logsumexp(reading.values, moved.reshape(-1, moved.shape[-1]))
     every_sum = np.broadcast_to(sums.reshape(*moved.shape[:-1], 1), moved.shape)
@@ -94,7 +94,7 @@ def _over_axis(reading: Walk, jaxpr: Any, x: Ids, kind: str) -> Ids:
 
 
 def _places(jaxpr: Any, *inputs: Any) -> Any:
-    """Position of the argument of each entry of the result, since vmap may have moved axes."""
+    """Position in the argument of each entry of the result, since vmap may have moved axes."""
     from jax.extend.core import Literal
 
     held = dict(zip(jaxpr.invars, inputs, strict=True))
@@ -132,7 +132,7 @@ NAMED: dict[str, Callable[..., Ids]] = {
     "logaddexp": _logaddexp,
     "relu": _relu,
 }
-"""Functions entered as one operation, by the name in `named_function` or by JAX's name."""
+"""Rules for functions that become one operation, by their name in `named_function` or in JAX."""
 
 
 def _power(r: Walk, e: Any, x: Ids, y: Ids) -> Ids:
@@ -263,7 +263,7 @@ def _cond(r: Walk, e: Any, which: Ids, *operands: Ids) -> list[Ids] | None:
 def _scan(r: Walk, e: Any, *inputs: Ids) -> list[Ids]:
     params = e.params
     program, length = params["jaxpr"], params["length"]
-    if "ft_in" in params:  # name of the parameter in JAX 0.12
+    if "ft_in" in params:  # JAX 0.12 has this parameter
         fixed, carried, _ = map(len, params["ft_in"].unpack())
     else:
         fixed, carried = params["num_consts"], params["num_carry"]
@@ -283,7 +283,7 @@ def _scan(r: Walk, e: Any, *inputs: Ids) -> list[Ids]:
 
 
 def _while(r: Walk, e: Any, *inputs: Ids) -> list[Ids] | None:
-    """Ids of the results of a loop, run while its condition is a constant."""
+    """Ids of the results of a loop, or None if its condition is not a constant."""
     of_test, of_body = e.params["cond_nconsts"], e.params["body_nconsts"]
     test, body = list(inputs[:of_test]), list(inputs[of_test : of_test + of_body])
     state = list(inputs[of_test + of_body :])
@@ -301,7 +301,7 @@ def _plain(operation: str) -> Callable[..., Ids]:
 
 
 NO_RULE = ("select", "lt", "le", "eq", "share")
-"""Operations without a JAX primitive of the same name."""
+"""Elementwise operations without a JAX primitive of the same name."""
 
 RULES: dict[str, Callable[..., Any]] = {
     **{name: _plain(name) for name in ELEMENTWISE if name not in NO_RULE},
@@ -354,7 +354,7 @@ RULES: dict[str, Callable[..., Any]] = {
     "while": _while,
 }
 NOT_WHOLE = {"div", "rem", "pow", "and", "or", "xor", "not"}
-"""Primitives with a different meaning for integers."""
+"""Primitives that act differently on integers than on floats."""
 OF_PAIRS = {"add", "add_any", "sub", "mul", "div", "rem", "pow", "max", "min", "atan2", "eq", "ne",
             "lt", "le", "gt", "ge", "and", "or", "xor"}  # fmt: skip
-"""Primitives on pairs of elements."""
+"""Primitives that act on pairs of elements, after broadcasting."""

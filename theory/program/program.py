@@ -1,8 +1,9 @@
-"""A reduced program: the instructions that compute some values, in order, as arrays.
+"""Reduced program: arrays of instructions that compute some values in order.
 
-Values are numbered in one list: inputs, constants, then results. An instruction computes several
-results of one operation with equal row lengths; the row of a result lists (operand, count). A sum
-is the sum of counts times operands; the count of ``integer_pow`` is the exponent.
+Inputs, constants and results are numbered in one list, in this order. The row of a result lists its
+operands, each with a count. An instruction computes several results of one operation whose rows
+have equal length. In a sum, counts multiply operands; in ``integer_pow``, the count is the
+exponent.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ SUM, STOP, SELECT = CODE["sum"], CODE["stop"], CODE["select"]
 class Program:
     """Instructions that compute the outputs from inputs and constants.
 
-    A row of `instructions`, shape (m, 4), holds the code of the operation, first and last result
-    (exclusive), and the length of a row of operands. `index` holds the operands of all rows, as
-    positions in the list of values, and `count` their coefficients. `outputs` maps each name to
-    positions in the list.
+    A row of `instructions`, shape (m, 4), holds the code of the operation, the number of the first
+    result, the number after the last result, and the length of the result's rows. `index` holds the
+    numbers of the operands of all rows, and `count` their coefficients. `outputs` maps each name of
+    an output to the numbers of its values.
     """
 
     inputs: tuple[str, ...]
@@ -39,19 +40,19 @@ class Program:
 
     @property
     def size(self) -> int:
-        """Number of values in the list: inputs, constants and results."""
+        """Number of inputs, constants and results."""
         results = self.instructions[:, 2] - self.instructions[:, 1]
         return len(self.inputs) + self.constants.size + int(results.sum())
 
     @property
     def operations(self) -> int:
-        """Number of terms of sums plus number of other operations."""
+        """Number of all terms of sums and maxima, plus number of results of other operations."""
         code, first, last, length = self.instructions.T
         of_rows = np.isin(code, [SUM, CODE["logsumexp"], CODE["largest"]])
         return int(((last - first) * np.where(of_rows, length, 1)).sum())
 
     def rows(self) -> Iterator[tuple[str, slice, Ids, NDArray[np.float64]]]:
-        """Yield operation, slice of results, and operands and counts, shape (results, length)."""
+        """Yield operation, slice of results, operands and counts, both (results, length)."""
         place = 0
         for code, first, last, length in self.instructions.tolist():
             part = slice(place, place := place + (last - first) * length)
@@ -60,7 +61,7 @@ class Program:
             yield OPERATIONS[code], slice(first, last), index, count
 
     def document(self) -> dict[str, Any]:
-        """Program as JSON values; numbers that are not finite are strings."""
+        """Values for JSON that describe the program; numbers that are not finite become strings."""
 
         def plain(numbers: NDArray[np.float64]) -> list[Any]:
             words = {np.inf: "Infinity", -np.inf: "-Infinity"}
@@ -90,7 +91,7 @@ class _Rows:
 
 
 def build(values: Values, inputs: Sequence[int], outputs: Mapping[str, Ids]) -> Program:
-    """Program that computes the values of named outputs from inputs, both given by ids."""
+    """Program that computes the outputs from the inputs; both are ids of the table `values`."""
     rows, alias = _Rows(values), _aliases(values)
     rows.index = alias[rows.index]
     roots = {name: alias[np.asarray(ids).reshape(-1)] for name, ids in outputs.items()}
@@ -104,7 +105,7 @@ def build(values: Values, inputs: Sequence[int], outputs: Mapping[str, Ids]) -> 
 
 
 def _aliases(values: Values) -> Ids:
-    """Id that replaces each value: a stopped gradient is replaced by its operand."""
+    """Id that replaces each value: for ``stop`` (a stopped gradient), that of its operand."""
     alias = np.arange(len(values))
     for value in np.flatnonzero(values.code == STOP):
         alias[value] = alias[values.index[values.first[value]]]
@@ -124,7 +125,7 @@ def _reached(values: Values, rows: _Rows, roots: NDArray[np.bool_]) -> NDArray[n
 
 
 def _inline_sums(values: Values, rows: _Rows, is_output: NDArray[np.bool_]) -> None:
-    """Merge sums with one use, and sums with one term, into the sums that use them."""
+    """Merge each sum that is used once or has only one term into the sums that use it."""
     is_sum = values.code == SUM
     while True:
         needed = _reached(values, rows, is_output)
@@ -132,7 +133,7 @@ def _inline_sums(values: Values, rows: _Rows, is_output: NDArray[np.bool_]) -> N
         live = needed[owner]
         uses = np.bincount(rows.index[live], minlength=is_sum.size) + is_output
         may_go = is_sum & ((uses == 1) & ~is_output | (rows.sizes == 1))
-        # In a chain of sums, one pass merges every second sum.
+        # In a chain of sums, each pass of the loop merges every second sum.
         inner = live & is_sum[owner] & may_go[rows.index]
         touched = np.zeros_like(is_sum)
         touched[owner[inner]] = True
@@ -149,7 +150,7 @@ def _inline_sums(values: Values, rows: _Rows, is_output: NDArray[np.bool_]) -> N
 
 
 def _join_terms(values: Values, rows: _Rows) -> None:
-    """Add the counts of equal terms of a sum, and drop terms that cancel."""
+    """Join the terms of a sum that have the same operand, and remove terms with count 0."""
     owner, is_sum = rows.owner, values.code == SUM
     of_sum = is_sum[owner]
     place = np.where(of_sum, rows.index, np.arange(rows.index.size))
@@ -175,7 +176,7 @@ def _ordered(
     inputs: list[int],
     roots: Mapping[str, Ids],
 ) -> Program:
-    """Program of the needed values, sorted by depth, operation and length of row."""
+    """Program of the needed values, sorted by depth, operation and row length."""
     given = np.zeros(len(values), dtype=bool)
     given[inputs] = True
     constants = np.flatnonzero(values.constant & needed & ~given)
@@ -207,7 +208,7 @@ def _ordered(
 
 
 def _depths(rows: _Rows, computed: NDArray[np.bool_]) -> Ids:
-    """Length of the longest path from inputs and constants, for each computed value."""
+    """Length of the longest path from an input or a constant to each computed value, else 0."""
     depth = computed.astype(np.int64)
     owner = rows.owner
     live = computed[owner]

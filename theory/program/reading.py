@@ -1,8 +1,8 @@
-"""Entry of a traced function into a table of values, by walking its jaxpr on arrays of ids.
+"""Entry of a traced function into a table of values, by evaluating its jaxpr on arrays of ids.
 
-Calls are entered and loops with a known number of iterations are unrolled. Operations that only
-move entries add no value. Primitives without a rule (sorting, linear algebra, ...) are evaluated by
-JAX on constants; on inputs they raise `UnreadPrimitive`.
+Called functions are inlined, and loops with a known number of iterations are unrolled. Primitives
+that only move entries add no value to the table. Primitives without a rule, such as sorting, are
+evaluated by JAX if their arguments are constants; otherwise they raise `UnreadPrimitive`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from theory.program.primitives import CALLS, NAMED, NOT_WHOLE, OF_PAIRS, RULES, 
 
 
 class UnreadPrimitive(NoProgram):
-    """Error for a `primitive` without a rule on inputs; the message has its name and line."""
+    """Error raised for a primitive without a rule; the message states its name and its line."""
 
     def __init__(self, primitive: str, source: str = "") -> None:
         self.primitive, self.source = primitive, source
@@ -26,10 +26,10 @@ class UnreadPrimitive(NoProgram):
 
 
 def read(values: Values, closed_jaxpr: Any, inputs: Sequence[Ids]) -> list[Ids]:
-    """Ids of the outputs of a traced function, whose values are entered into a table.
+    """Enter the values of a traced function into a table, and return the ids of its outputs.
 
-    The jaxpr must be traced under ``jax.enable_x64(True)``. `inputs` holds the ids of each
-    argument, in its shape. Raises UnreadPrimitive.
+    The jaxpr must be traced under ``jax.enable_x64(True)``. `inputs` holds an array of ids for each
+    argument, with the shape of this argument. Raises UnreadPrimitive.
     """
     import jax
 
@@ -38,7 +38,7 @@ def read(values: Values, closed_jaxpr: Any, inputs: Sequence[Ids]) -> list[Ids]:
 
 
 def named_function(function: Callable[..., Any], name: str, **options: Any) -> Callable[..., Any]:
-    """Jitted function with a name of `NAMED`, which `read` enters as one operation."""
+    """Jitted function with a name in `NAMED`, so that `read` enters it as one operation."""
     import jax
 
     def named(*arguments: Any, **keywords: Any) -> Any:
@@ -49,7 +49,7 @@ def named_function(function: Callable[..., Any], name: str, **options: Any) -> C
 
 
 class Reading(Walk):
-    """Walk of a traced function; see `read`."""
+    """Evaluation of a jaxpr on arrays of ids, as done by `read`."""
 
     def run(self, program: Any, inputs: list[Ids]) -> list[Ids]:
         """Ids of the outputs of a jaxpr, closed or open."""
@@ -117,7 +117,7 @@ def _live(jaxpr: Any) -> list[Any]:
 
 
 def _source(equation: Any) -> str:
-    """Place of an equation in the user's file, as `` (my.py, line 7)``."""
+    """Line of an equation in the user's file, as `` (my.py, line 7)``, or empty if unknown."""
     try:
         from jax._src.source_info_util import user_frame
 

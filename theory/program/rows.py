@@ -12,7 +12,7 @@ from theory.program.operations import CODE, softmax_triples
 
 
 def _distinct(rows: Ids) -> tuple[Ids, Ids]:
-    """Distinct rows, each sorted, and for every row its index among the distinct ones."""
+    """Distinct rows, each sorted, and the index of every row among the distinct rows."""
     order = np.sort(rows, axis=1)
     with np.errstate(over="ignore"):
         weights = np.random.default_rng(0).integers(1, 2**63, rows.shape[1], dtype=np.uint64)
@@ -60,7 +60,7 @@ def _largest_of(values: Values, row: Ids) -> int:
 
 
 def logsumexp(values: Values, rows: Ids) -> tuple[Ids, Ids]:
-    """Logsumexp of each row, shape (m,), and softmax of its entries, shape (m, k); 0 at -inf."""
+    """Logsumexp of each row, shape (m,), and its softmax, shape (m, k), which is 0 at -inf."""
     distinct, back = _distinct(rows)
     new = np.ones(distinct.shape, dtype=bool)
     new[:, 1:] = np.diff(distinct, axis=1) != 0
@@ -78,14 +78,14 @@ def logsumexp(values: Values, rows: Ids) -> tuple[Ids, Ids]:
         table = members[place].reshape(-1, size), counts[place].reshape(-1, size)
         sums[some], found = softmax_of(values, *table)
         shares[place] = found.reshape(-1)
-    # Assign each entry the softmax of its rank in the sorted row.
+    # Softmax entries are known in the order of the sorted row; each goes to the entry of its rank.
     each = np.repeat(shares, lengths).reshape(distinct.shape)[back]
     order = np.argsort(np.argsort(rows, axis=1, kind="stable"), axis=1, kind="stable")
     return sums[back], np.take_along_axis(each, order, axis=1)
 
 
 def softmax_of(values: Values, members: Ids, counts: Ids) -> tuple[Ids, Ids]:
-    """Logsumexp of rows of distinct values with counts, and softmax of one copy of each value."""
+    """Logsumexp of rows of `members`, each repeated `counts` times, and softmax of the members."""
     totals, parts = softmax_triples(values.triples[members], values.triples[counts])
     size, fixed = members.shape[1], values.constant[members].all(axis=1)
     floats = values.floats[members]
@@ -104,7 +104,7 @@ def softmax_of(values: Values, members: Ids, counts: Ids) -> tuple[Ids, Ids]:
 
 
 def matrix_products(values: Values, a: Ids, b: Ids) -> Ids:
-    """Ids of products of stacks of matrices, shapes (B, M, K) and (B, K, N)."""
+    """Ids of matrix products, (B, M, K) and (B, K, N) -> (B, M, N)."""
     triples = field.matrix_product(values.triples[a], values.triples[b])
 
     def parts(x: Ids) -> tuple[Any, Any, Any]:

@@ -1,4 +1,4 @@
-"""Values as a Python file that needs numpy alone: risk, gradient, one step."""
+"""Python source of the risk, the gradient and a step, which needs only numpy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from theory.program.numbering import Ids, Values
 from theory.program.program import Program, build
 
 LONGEST = 88
-"""Most characters of an expression that is not assigned to a name."""
+"""Maximum number of characters of an expression; a longer one is assigned to a name."""
 OWN = {"np", "math", "state", "eta", "risk", "gradient", "step", "NAMES", "START", "ETA"}
 HELPERS = {
     "_sigmoid": """
@@ -38,7 +38,7 @@ _erf = np.vectorize(math.erf, otypes=[float])
 _erfc = np.vectorize(math.erfc, otypes=[float])
 """,
 }
-"""Source of functions that numpy lacks, for the top of a file that calls them."""
+"""Source of functions that numpy lacks; a file that calls one starts with its definition."""
 OPERATORS = {
     "mul": "{} * {}",
     "div": "{} / {}",
@@ -52,7 +52,7 @@ OPERATORS = {
     "select": "np.where({} != 0, {}, {})",
     "stop": "{}",
 }
-"""Python expression of each operation, with its operands."""
+"""Template of the Python expression of each operation."""
 FUNCTIONS = {
     "sigmoid": "_sigmoid", "erf": "_erf", "erfc": "_erfc", "max": "np.maximum", "pow": "np.power",
     "rem": "np.fmod",
@@ -60,9 +60,9 @@ FUNCTIONS = {
         "asin", "acos", "atan", "asinh", "acosh", "atanh", "atan2",
     )},
 }  # fmt: skip
-"""Name of the numpy function of each operation, if it differs from the operation's name."""
+"""Numpy name of each operation that has a different name in numpy."""
 Text = tuple[str, bool]
-"""An expression as text, and whether it is one name, number or call."""
+"""Text of an expression, and whether it needs no brackets (a name, a number or a call)."""
 
 
 def _number(number: float) -> Text:
@@ -80,7 +80,7 @@ def _sum(terms: Sequence[str], counts: Sequence[float]) -> str:
 
 
 def _written(operation: str, row: Sequence[Text], counts: Sequence[float]) -> Text:
-    """Text of an operation on expressions."""
+    """Expression of an operation on operands that are expressions."""
     plain = [text for text, _ in row]
     within = [text if single else f"({text})" for text, single in row]
     if operation == "sum":
@@ -97,7 +97,7 @@ def _written(operation: str, row: Sequence[Text], counts: Sequence[float]) -> Te
 
 
 def statements(program: Program, inputs: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Assignments to t0, t1, ..., and expressions of the outputs in terms of these names."""
+    """Assignments to names t0, t1, ..., and expressions of the outputs in these names."""
     (outputs,) = program.outputs.values()
     uses = Counter([*program.index.tolist(), *outputs.tolist()])
     lines: list[str] = []
@@ -116,7 +116,7 @@ def statements(program: Program, inputs: Sequence[str]) -> tuple[list[str], list
 
 
 def _assigned(name: str, text: str) -> str:
-    """Assignment inside a function; a long expression is wrapped in brackets."""
+    """Statement that assigns an expression to a name; a long expression is put in brackets."""
     if len(text) <= LONGEST:
         return f"{name} = {text}"
     return f"{name} = (\n{_listed([text])}\n    )"
@@ -131,11 +131,12 @@ def function_file(
     eta: Sequence[float],
     title: str,
 ) -> str:
-    """Module with `risk`, `gradient` and `step` of a state, or of states along the last axis.
+    """Source of a module with `risk`, `gradient` and `step`; arrays of states have shape (..., n).
 
-    A step subtracts eta times the gradient, whose ids are `gradient`. `inputs` holds the name of
-    each scalar, the name of each real constant, and the number of every other input. `start` and
-    `eta` have one number for each scalar; `title` is the first line of the module's docstring.
+    A step subtracts eta times the gradient from the state. The ids of the gradient's values are
+    `gradient`. `inputs` holds three mappings from ids: names of the scalars, names of the real
+    constants, and numbers of all other inputs. `start` has one number for each scalar, and `eta`
+    one number or one for each scalar. `title` is the docstring of the module.
     """
     scalars, reals, numbers = inputs
     own = {name: _safe(name) for name in (*scalars.values(), *reals.values())}
@@ -179,12 +180,12 @@ def function_file(
 
 
 def _safe(name: str) -> str:
-    """Name with an underscore appended if it is a keyword or defined in the file."""
+    """Name, with an underscore appended if the name is a keyword or is defined in the file."""
     return f"{name}_" if keyword.iskeyword(name) or name in OWN else name
 
 
 def _listed(parts: Sequence[str], indent: int = 8) -> str:
-    """Comma-separated parts, on lines of at most 98 characters."""
+    """Parts separated by commas, on lines of at most 98 characters."""
     space = " " * indent
     return textwrap.fill(
         ", ".join(parts), 98, initial_indent=space, subsequent_indent=space,

@@ -1,4 +1,4 @@
-"""Values as sympy expressions, in full or with named common parts."""
+"""Sympy expressions of values, in full or with names for common parts."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from theory.program.field import MAX_DENOMINATOR
 from theory.program.numbering import Values
 
 SHORT_PART = 3
-"""Smallest number of operations of a common part that gets a name."""
+"""Minimum number of operations of a common part that gets a name."""
 SHORT_PAGE = 80
-"""Largest total number of operations of expressions without named parts."""
+"""Expressions get named common parts only if they have more operations than this in total."""
 SIMPLIFIED = 120
-"""Most operations of an expression passed to sympy.simplify, which takes at most a second."""
+"""Maximum number of operations of an expression that sympy.simplify gets, so it takes below 1 s."""
 LONG = 400
-"""Number of operations above which expressions are built without sympy's evaluation."""
+"""Expressions with more operations than this are built without automatic evaluation by sympy."""
 Parts = list[tuple[sympy.Symbol, sympy.Expr]]
 
 
 def number(value: Fraction | float) -> sympy.Expr:
-    """Fraction, inf or NaN as a sympy number."""
+    """Sympy number equal to a fraction, inf or NaN."""
     if isinstance(value, Fraction):
         return sympy.Rational(value.numerator, value.denominator)
     return sympy.Float(value)
 
 
 def decimal(value: Fraction | float) -> sympy.Expr:
-    """Sympy number for display: a decimal for floats that equal no simple fraction."""
+    """Sympy number for display; a decimal if the fraction is the exact value of a binary float."""
     if isinstance(value, Fraction) and (below := value.denominator) > MAX_DENOMINATOR:
         return number(value) if below & (below - 1) else sympy.Float(float(value))
     return number(value)
@@ -44,7 +44,7 @@ def _indicator(relation: Any) -> sympy.Expr:
 
 
 def _select(condition: Any, yes: Any, no: Any) -> sympy.Expr:
-    """Piecewise expression of a 0/1 condition; a relu becomes a maximum."""
+    """Piecewise expression of a condition that is 0 or 1; a relu becomes a maximum with 0."""
     relation = sympy.Ne(condition, 0)
     if isinstance(condition, sympy.Piecewise) and [a.expr for a in condition.args] == [1, 0]:
         relation = condition.args[0].cond
@@ -100,11 +100,11 @@ ARITHMETIC: Arithmetic = {
         "acosh", "atanh", "erf", "erfc", "sign", "floor", "atan2",
     )},
 }  # fmt: skip
-"""Function of sympy expressions for each operation."""
+"""Mapping from each operation to a function of sympy expressions."""
 
 
 def size(expression: sympy.Expr, most: int) -> int:
-    """Number of operations of an expression tree, which can be very large, up to about `most`."""
+    """Number of operations of an expression; counting stops above `most`."""
     total, rest = 0, [sympy.sympify(expression)]
     while rest and total <= most:
         part = rest.pop()
@@ -115,7 +115,7 @@ def size(expression: sympy.Expr, most: int) -> int:
 
 
 def operations(values: Values, roots: Iterable[int], given: Iterable[int]) -> int:
-    """Number of terms of sums plus number of other operations, each value counted once."""
+    """Number of operations needed for the roots; each term of a sum or maximum counts as one."""
     rows = [v for v in order(values, roots, given) if not values.constant[v]]
     wide = ("sum", "logsumexp", "largest")
     return sum(values.row(v)[0].size if values.operation(v) in wide else 1 for v in rows)
@@ -127,9 +127,9 @@ def expressions(
     given: Mapping[int, sympy.Expr],
     read: Callable[[Any], sympy.Expr] = number,
 ) -> list[sympy.Expr]:
-    """Full sympy expressions of some values; long expressions share parts and stay unevaluated.
+    """Sympy expressions of the values `roots`; sympy does not evaluate long ones (see `LONG`).
 
-    `given` holds the expression of each input; `read` (`number` or `decimal`) converts constants.
+    `given` holds the expression of each input; `read` converts constants to sympy numbers.
 
     Examples
     --------
@@ -152,10 +152,10 @@ def named_parts(
     taken: Iterable[str],
     read: Callable[[Any], sympy.Expr] = number,
 ) -> tuple[Parts, list[sympy.Expr]]:
-    """Named common parts of some values, and expressions of the values in terms of these names.
+    """Common parts of the values `roots`, with names, and expressions of the values in these names.
 
-    `given` holds the expression of each input, and `taken` the names to avoid; `read` converts a
-    fraction, inf or NaN, as in `expressions`.
+    `given` holds the expression of each input, and `taken` holds names that parts must not get. As
+    in `expressions`, `read` converts constants to sympy numbers.
     """
     uses: Counter[int] = Counter(int(root) for root in roots)
     for value in order(values, roots, given):
@@ -167,7 +167,7 @@ def named_parts(
     def named(value: int, result: Any) -> Any:
         if uses[value] < 2 or size(result, SHORT_PART) < SHORT_PART:
             return result
-        within = isinstance(result, sympy.log)  # logsumexp: name the sum, the divisor of shares
+        within = isinstance(result, sympy.log)  # name the sum inside, which divides shares
         parts.append((next(names), result.args[0] if within else result))
         return sympy.log(parts[-1][0]) if within else parts[-1][0]
 
@@ -176,7 +176,7 @@ def named_parts(
 
 
 def _names(taken: Iterable[str]) -> Iterator[sympy.Symbol]:
-    """Yield the symbols t0, t1, ..., without symbols whose names are taken."""
+    """Yield the symbols t0, t1, ..., except those whose names are in `taken`."""
     used = set(taken)
     names = (f"t{k}" for k in count())
     return (sympy.Symbol(name, real=True) for name in names if name not in used)
@@ -185,7 +185,7 @@ def _names(taken: Iterable[str]) -> Iterator[sympy.Symbol]:
 def common_parts(
     expressions: Sequence[sympy.Expr], taken: Iterable[str]
 ) -> tuple[Parts, list[sympy.Expr]]:
-    """Named common parts of expressions (none if short), and the expressions in these names."""
+    """Common parts of expressions, with names, and the expressions in terms of these names."""
     if sum(size(e, SHORT_PAGE) for e in expressions) <= SHORT_PAGE:
         return [], list(expressions)
     found, shorts = sympy.cse(list(expressions), list=False, symbols=_numbered())
@@ -208,7 +208,7 @@ def _numbered() -> Iterator[sympy.Symbol]:
 
 
 def simplified(expression: sympy.Expr) -> sympy.Expr:
-    """Expression simplified by sympy, if it is short and becomes shorter."""
+    """Result of sympy.simplify if it is shorter than the expression, else the expression."""
     if size(expression, SIMPLIFIED) > SIMPLIFIED or expression.has(sympy.Piecewise, sympy.Max):
         return expression
     found = sympy.simplify(expression)
