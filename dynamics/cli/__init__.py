@@ -1,8 +1,8 @@
 """The command line: ``attdyn COMMAND SYSTEM [--name value ...]``, or ``python -m dynamics``.
 
-Results go to stdout, messages to stderr. Exit code 0 means done, 1 that the run failed (its results
-so far are written), 2 an invalid request, 130 interrupted (partial results are kept). The flag
-``--resume`` continues an interrupted run of gradient descent.
+Results go to stdout, messages to stderr. The exit code is 0 after success, 1 if a run failed (its
+results so far are written), 2 for an invalid request, and 130 after an interruption (partial
+results are kept). The flag ``--resume`` continues an interrupted run of gradient descent.
 
 The module of a command has two functions: ``add_flags(parser)`` adds the command's flags to a
 `Parser`, ``execute(request)`` runs the command and returns its exit code.
@@ -68,18 +68,18 @@ PROBLEMS = {
     "population": "the exact expectation over the law of the data",
     "empirical": "N samples and a random start",
 }
-"""Term used in the help texts of the commands -> its meaning."""
+"""Kind of training problem named in the help texts -> its meaning."""
 HELP = ("-h", "--help")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; an InvalidRequest prints one line and returns 2.
 
-    The `arguments` are the words after the program's name, by default those of the process.
+    The `arguments` are the words after the program's name, by default those of ``sys.argv``.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     if getattr(sys.stdout, "errors", "") == "strict" and hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="backslashreplace")  # characters that the encoding lacks
+        sys.stdout.reconfigure(errors="backslashreplace")  # escapes unencodable characters
     try:
         with termination(), warnings.catch_warnings():
             warnings.showwarning = _warn
@@ -93,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _print_no_more()
         return 0
     except OSError as error:
-        # Errors not handled by a command, such as a full disk behind stdout.
+        # No command has handled this error, for example a full disk behind stdout.
         where = "" if error.filename is None else f" ({str(error.filename)!r})"
         line = one_line(f"{(error.strerror or str(error)).lower()}{where}")
         print(f"attdyn: {line}", file=sys.stderr)
@@ -119,7 +119,7 @@ def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 def _print_no_more() -> None:
-    """Discard unflushed stdout, because the reader has closed the pipe."""
+    """Discard unflushed stdout, because stdout can no longer be written."""
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -178,7 +178,7 @@ def parser_of(command: str, system: System | None = None) -> Parser:
         command, system, implementation.execute, prog=f"attdyn {command} {about}", description=text
     )
     if system is not None:
-        # A sweep also accepts grids and formulas, and parses them itself.
+        # A sweep also accepts grids and formulas; the module `dynamics.sweep.axes` parses them.
         kind: Any = str if command == "sweep" else value
         run = system.default_runs.get("compare" if command == "explore" else command)
         showcase = run.parameters if run else {}

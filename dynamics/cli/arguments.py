@@ -30,17 +30,17 @@ PATHS = ("DIR", "FILE", "STORE")
 
 @dataclass(frozen=True)
 class CommandRequest:
-    """A command, its subject, and its flags."""
+    """A parsed command line: a command, its flags, and the system or path that it works on."""
 
     command: str
     flags: Mapping[str, Any]
-    """Name -> value of each flag given on the command line or in a file, without defaults."""
+    """Name -> value of each flag given on the command line or in a TOML file, without defaults."""
     system: Any = None
     """System that the command works on, or None for a command on a store or a file."""
     path: str = ""
-    """Store or file that the command works on, else empty."""
+    """Path of the store or file that the command works on; empty for a command on a system."""
     entries: dict[str, Any] = field(init=False)
-    """Flags that are parameters of the system."""
+    """Name -> value of each flag that is a parameter of the system."""
 
     def __post_init__(self) -> None:
         fields = () if self.system is None else dataclasses.fields(self.system.Parameters)
@@ -52,10 +52,10 @@ class CommandRequest:
 
 
 class Parser(argparse.ArgumentParser):
-    """Parser of a command; raises `InvalidRequest`, and accepts no abbreviations.
+    """Parser of the flags of a command; raises `InvalidRequest`, and accepts no abbreviations.
 
-    The function `execute` runs a `CommandRequest` and returns an exit code. Flags that are not
-    given are missing in the result. The options are those of `argparse.ArgumentParser`.
+    The function `execute` runs a `CommandRequest` and returns an exit code. Only flags that are
+    given occur in the request. The `options` are passed to `argparse.ArgumentParser`.
     """
 
     def __init__(
@@ -101,11 +101,11 @@ class Parser(argparse.ArgumentParser):
     ) -> None:
         """Add flags with a value, from a mapping of each name to its help text.
 
-        The function `kind` (str, `value` or `values`) converts the word, `metavar` is the
-        placeholder of the value in the help text, and `group` is a heading of the help text.
+        The function `kind` (str, `value` or `values`) converts a value from text. In the help
+        text, `metavar` is the placeholder of the value, and `group` the heading of the flags.
         """
         for name, meaning in meanings.items():
-            # A parameter of the model with the same name keeps the flag.
+            # If a parameter of the model has the same name, the flag sets the parameter.
             if f"--{name}" not in self._option_string_actions:
                 look = {"type": kind, "metavar": metavar, "help": meaning}
                 self.group(group).add_argument(f"--{name}", **look)
@@ -139,7 +139,7 @@ def _expanded(name: str, entry: Any) -> Any:
 
 
 def _with_negative_values(words: Sequence[str]) -> list[str]:
-    """Join ``--nu -1e-3`` to ``--nu=-1e-3``: argparse takes some negative values for flags."""
+    """Join ``--nu -1e-3`` to ``--nu=-1e-3``; argparse mistakes some negative values for flags."""
     joined: list[str] = []
     for word in words:
         number = word[1:2] in [*".0123456789"] or not isinstance(value(word), str)
@@ -165,7 +165,7 @@ def value(text: str) -> Any:
 
 
 def values(text: str) -> Any:
-    """Convert a word by `value`, or a word with commas to a list, as ``0.02,0.01``."""
+    """Convert a word by `value`; a word with commas, such as ``0.02,0.01``, becomes a list."""
     parts = text.split(",")
     return value(text) if len(parts) == 1 else [value(part) for part in parts]
 
@@ -196,7 +196,7 @@ def read_toml(path: Path, names: Sequence[str], switches: Collection[str]) -> di
 
 
 def toml_text(values: Mapping[str, Any]) -> str:
-    """Write values as a flat TOML file for `read_toml`; scalars and lists have JSON's syntax."""
+    """Text of a flat TOML file for `read_toml`; scalars and lists are written as in JSON."""
     return "\n".join(f"{k} = {json.dumps(v)}" for k, v in values.items() if v is not None)
 
 
@@ -211,7 +211,7 @@ def default_text(usual: DefaultRun, empirical: DefaultRun) -> str:
 
 
 def flag_text(entries: Mapping[str, Any]) -> str:
-    """Values as flags of the command line.
+    """Text of the flags that set the given values on the command line.
 
     Examples
     --------

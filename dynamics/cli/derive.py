@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from theory.page import Page
 
 COMMENT = {"text": "", "latex": "% ", "source": "# "}
-"""Output format -> prefix of comment lines, so that the output stays valid Python or LaTeX."""
+"""Output format -> prefix that makes a line a comment in this format."""
 PAPERS, FILES = ("text", "latex", "source"), ("text", "latex", "python", "json")
-"""Output formats of a derivation: for a paper, and for a model file."""
+"""Output formats of ``attdyn derive`` for a system of a paper, and for a model file."""
 PAGE = ("prove", "eliminate", "sizes", "json")
-"""Flags that apply only to the page of a model file."""
+"""Flags that apply only to the derivation page of a model file."""
 
 
 def add_flags(parser: Parser) -> None:
-    """Add the flags except parameters; a model file has further flags."""
+    """Add the flags except the parameters of the system; a model file has further flags."""
     forms = PAPERS if parser.system.model is None else FILES
     parser.add_flags(
         {"as": f"form of what is printed: {', '.join(forms)} (default text)"}, metavar="FORM"
@@ -66,7 +66,7 @@ def execute(request: CommandRequest) -> int:
         return _derive_model(request, form, parameters)
     if form == "source":
         if others := [n for n in OPTIONS if n in flags]:
-            raise InvalidRequest(f"{others[0]} applies to the page, not to as={form}")
+            raise InvalidRequest(f"{others[0]} applies to the derivation page, not to as={form}")
         print(system.ReducedPopulation(parameters).source)
     else:
         rule, _ = rule_asked_for(request)
@@ -96,7 +96,7 @@ def _derive_model(request: CommandRequest, form: str, parameters: Any) -> int:
     eliminate = bool(options.get("eliminate"))
     if form in ("python", "json"):
         if others := [n for n in (*PAGE, *OPTIONS) if options.get(n)]:
-            raise InvalidRequest(f"{others[0]} applies to the page, not to as={form}")
+            raise InvalidRequest(f"{others[0]} applies to the derivation page, not to as={form}")
         found = Expressions(model, closure, eta)
         document = {} if form == "python" else found.document()
         print_result({"json": form == "json"}, document, found.as_python())

@@ -11,7 +11,7 @@ from dynamics.validation import InvalidRequest
 
 
 def add_flags(parser: Parser) -> None:
-    """Add the flags except parameters."""
+    """Add the flags except the parameters of the system."""
     parser.add_switches({
         "latex": "LaTeX instead of plain text",
         "standalone": "a whole LaTeX document, not its body alone",
@@ -26,7 +26,7 @@ def execute(request: CommandRequest) -> int:
     flags, system = request.flags, request.system
     latex = flags.get("latex") or flags.get("standalone")
     if latex and flags.get("json"):
-        raise InvalidRequest("latex and json are two forms; describe prints one of them")
+        raise InvalidRequest("latex and json exclude each other")
     parameters = system.Parameters(**request.entries) if request.entries else None
     description = system.describe(parameters, *rule_asked_for(request))
     if system.in_library:

@@ -1,7 +1,8 @@
 """``attdyn diversity FILE ...``: attention diversity and total variation of attention maps.
 
-Each file is one layer of a model, an array (images, heads, P, P), and several files are compared.
-An array of three axes is (images, P, P) with one head; pass the heads of one image as array[None].
+Each file holds the maps of one layer of a model, an array (images, heads, P, P). Several files are
+compared. An array of three axes is read as (images, P, P) with one head; the heads of one image can
+be saved as ``array[None]``.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def add_flags(parser: Parser) -> None:
-    """Add the flags except the first file."""
+    """Add the command's flags, and the files after the first."""
     parser.add_argument(
         "others",
         nargs="*",
@@ -72,7 +73,7 @@ def execute(request: CommandRequest) -> int:
 
 
 def _names(paths: Sequence[str]) -> list[str]:
-    """Distinct short names of the files: stems if all stems differ, else longer paths."""
+    """Names of the files: the stems if all differ, else the file names, else whole paths."""
     if len(set(paths)) < len(paths):
         twice = next(path for path in paths if paths.count(path) > 1)
         raise InvalidRequest(f"file={twice!r} is given twice; each file can be given once")
@@ -107,7 +108,7 @@ def _measured(path: str, name: str, setting: Setting, array: str | None) -> Meas
 
 
 def _text(layer: Measured) -> str:
-    """Table of quartiles over images for each head."""
+    """Text of a table with the quartiles over images for each head."""
     from dynamics.attention_maps import quartiles
 
     high, wide = layer.grid

@@ -1,4 +1,4 @@
-"""``attdyn figure``: a figure of a paper, or a figure on a verdict."""
+"""``attdyn figure``: a figure of a paper, or a figure that accompanies a verdict."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def add_flags(parser: Parser) -> None:
-    """Add the flags except parameters, including the flags of each figure."""
+    """Add the command's flags and those of each figure, without the system's parameters."""
     from dynamics.verdicts.draw import figures
     from dynamics.verdicts.figure import flags_of
 
@@ -50,7 +50,7 @@ def execute(request: CommandRequest) -> int:
         raise InvalidRequest(f"{system.name} has no figures")
     name = options.get("name")
     if name is None:
-        raise InvalidRequest(f"figure takes a name: {', '.join(names)}")
+        raise InvalidRequest(f"figure needs the name of a figure: {', '.join(names)}")
     if name not in names:
         raise unknown("figure", str(name), names)
     file = picture_file(options, f"results/figure-{system.name}-{name}.png")
@@ -103,7 +103,7 @@ def _add_caption(drawing: Drawing) -> None:
 
 
 def _remark_on(checkpoints: Path, resumed: bool) -> None:
-    """Print which unfinished runs a figure resumes, or drops."""
+    """Report how many runs in a checkpoint folder a figure resumes, or drops."""
     count = len([*checkpoints.glob("*.checkpoint")])
     if resumed and not count:
         raise InvalidRequest(
@@ -127,7 +127,7 @@ def _flags_of_figure(request: CommandRequest, name: str) -> dict[str, Any]:
     every = {each: flags_of(figure) for each, figure in figures(request.system).items()}
     settings: dict[str, Any] = {}
     for each, (switches, others) in every.items():
-        given = request.flags.keys() - request.entries.keys()  # without parameters of the model
+        given = request.flags.keys() - request.entries.keys()  # excludes the model's parameters
         for flag in (flag for flag in (*switches, *others) if flag in given):
             if flag not in {**every[name][0], **every[name][1]}:
                 raise InvalidRequest(f"--{flag} is an option of figure {each}, not of {name}")
@@ -136,7 +136,7 @@ def _flags_of_figure(request: CommandRequest, name: str) -> dict[str, Any]:
 
 
 def _columns(table: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Format tables as lines, numbers with four digits; rows with nested columns share a table."""
+    """Lines of tables; successive rows share a table if one has all columns of the other."""
     blocks: list[list[Mapping[str, Any]]] = []
     shared: set[str] = set()
     for row in table:
@@ -166,7 +166,7 @@ def _written_cell(entry: Any) -> str:
 
 
 def _options(words: list[str]) -> dict[str, Any]:
-    """Parse options of a figure, ``name=value``; commas separate several values of one option."""
+    """Parse words ``name=value`` to options of a figure; commas separate several values."""
     options: dict[str, Any] = {}
     for word in words:
         name, equals, text = word.partition("=")

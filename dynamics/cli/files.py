@@ -22,9 +22,9 @@ from dynamics.results.storage import SCRATCH
 from dynamics.validation import InvalidRequest, one_line
 
 PICTURES = (".png", ".svg", ".pdf")
-"""File suffixes of pictures."""
+"""File suffixes that a picture can have."""
 LONGEST = 120
-"""Most characters printed of an error's reason."""
+"""Maximum number of characters of an error's reason in a message; a longer one is shortened."""
 
 
 def json_text(document: Any) -> str:
@@ -43,7 +43,7 @@ def _finite(content: Any) -> Any:
 
 
 def print_result(flags: Mapping[str, Any], document: Any, text: str) -> None:
-    """Print a result: one JSON document with the flag ``--json``, else its text."""
+    """Print a result: the `document` as JSON with the flag ``--json``, else the `text`."""
     result = json_text(document) if flags.get("json") else text
     if _HELD:
         _HELD[-1].append(result)
@@ -57,7 +57,7 @@ _HELD: list[list[str]] = []
 
 @contextmanager
 def only_results() -> Iterator[None]:
-    """Context that sends other output, as of a model file, to stderr, and then prints results."""
+    """Context that sends all output except results to stderr, and prints the results at its end."""
     _HELD.append([])
     with suppress(OSError, AttributeError):  # stdout may be closed
         sys.stdout.flush()
@@ -65,7 +65,7 @@ def only_results() -> Iterator[None]:
     try:
         with suppress(OSError):
             saved = os.dup(1)
-            os.dup2(2, 1)  # includes output of child processes
+            os.dup2(2, 1)  # redirects child processes too
         with redirect_stdout(sys.stderr):
             yield
     finally:
@@ -104,10 +104,10 @@ def writable(path: Any, endings: tuple[str, ...]) -> Path:
 def table_path(
     flags: Mapping[str, Any], name: str = "csv", endings: tuple[str, ...] = (".csv",)
 ) -> Path | None:
-    """Path of a table from the flag `name`, checked before any computation, or None without it.
+    """Path of the table that the flag `name` requests, checked early, or None without this flag.
 
-    Raises InvalidRequest if the file cannot be written, or exists without the flag ``force`` or
-    ``resume``.
+    Raises InvalidRequest if the file cannot be written, or if it exists and neither ``force`` nor
+    ``resume`` is given.
     """
     if name not in flags:
         return None
@@ -122,7 +122,7 @@ def table_path(
 def write_whole(path: Path, write: Callable[[Path], Any]) -> list[Path]:
     """Write a file, and its caption if any, atomically; return the paths.
 
-    The function `write` writes to the path that it receives.
+    The function `write` receives a temporary path and writes the file there.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=SCRATCH) as folder:
@@ -142,7 +142,7 @@ def complain(path: Path, error: Exception, rest: str = "") -> None:
 def attempt(path: Path, write: Callable[[Path], Any]) -> list[Path]:
     """Call `write_whole`; report a failure in one line on stderr, and return no paths.
 
-    An `InvalidRequest` of `write` is raised, any other exception is a failure.
+    An `InvalidRequest` from `write` is raised again; any other exception is a failure.
     """
     try:
         return write_whole(path, write)
@@ -154,7 +154,7 @@ def attempt(path: Path, write: Callable[[Path], Any]) -> list[Path]:
 
 
 def attempt_picture(path: Path, draw: Callable[[], Any]) -> list[Path]:
-    """Write the picture whose axes `draw` returns, and its caption if any, like `attempt`."""
+    """Write the picture whose axes `draw` returns, and its caption; report failures."""
     from dynamics import plotting
 
     return attempt(path, lambda target: plotting.write(draw(), target))
@@ -168,7 +168,7 @@ def write_files(
     """Write tables and a picture, each atomically, and report failures on stderr.
 
     The function `draw` returns axes; each function of `tables` writes to the path that it receives.
-    Returns the names of the written files, and an exit code, which is 1 after a failure.
+    Returns the names of the written files, and the exit code: 1 after a failure, else 0.
     """
     written = [attempt(path, write) for path, write in tables.items()]
     written.insert(0, attempt_picture(picture, draw))

@@ -1,8 +1,8 @@
 """Folders of results, and the choice of the folder of a result.
 
-A result is written to the folder of ``--out``, or to the first of ``NAME``, ``NAME-2``, ... that is
-free or holds an earlier result of the same request, which is replaced. Other results are
-overwritten only with ``--force``. Numbers are written before pictures are drawn.
+A result is written to the folder of ``--out``, by default to the first of ``NAME``, ``NAME-2``, ...
+that is free or holds a result of the same request. A result of the same request is replaced; the
+result of another request only with ``--force``. Numbers are written before pictures are drawn.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ def write_folder(
 ) -> tuple[Path, dict[str, Any]]:
     """Write a folder with a summary and a result atomically, and then its pictures and pages.
 
-    A failed picture is reported on stderr. The mapping `texts` gives the text of further files,
-    `pages` a function from the folder to the text of a page. With a `request`, a folder of another
-    request is avoided by a numbered name; without it an earlier result is replaced. Returns the
-    path written, and the document with the names of all files as ``files``. Raises OSError if the
-    numbers cannot be written.
+    A picture that cannot be drawn is reported on stderr. The mapping `texts` gives the texts of
+    further files; `pages` gives functions from the folder to the text of a page. If `out` holds the
+    result of another `request`, a number is appended to its name; without a `request`, an earlier
+    result is replaced. Returns the path of the folder, and the document with the names of all files
+    as ``files``. Raises OSError if the numbers cannot be written.
     """
     from dynamics.results import storage
 
@@ -100,9 +100,9 @@ def _stored(folder: Path) -> Any:
 def result_folder(flags: Mapping[str, Any], default: Path, request: Mapping[str, Any]) -> Path:
     """Folder for the result of a request, checked before anything is computed.
 
-    The flags ``out``, ``force`` and ``resume`` select the folder; without ``out`` the `default` is
-    numbered if occupied. Raises InvalidRequest if the folder cannot be written, or ``out`` holds
-    the result of another request.
+    The flags ``out``, ``force`` and ``resume`` select the folder. Without ``out``, a number is
+    appended to the name `default` if this folder is occupied. Raises InvalidRequest if the folder
+    cannot be written, or ``out`` holds the result of another request.
     """
     from dynamics.results import storage
 
@@ -127,9 +127,9 @@ def result_folder(flags: Mapping[str, Any], default: Path, request: Mapping[str,
 
 
 def _interrupted(default: Path) -> Path:
-    """Folder of the last interrupted run, possibly numbered, or the default folder if none.
+    """Folder ``NAME`` or ``NAME-2``, ... of the last interrupted run, or the default folder.
 
-    A resumed run is compared with the request of that run.
+    The checkpoint of this run is refused later if it belongs to another request.
     """
     name = re.compile(rf"\.({re.escape(default.name)}(-\d+)?)\.checkpoint")
     runs = [
@@ -141,7 +141,7 @@ def _interrupted(default: Path) -> Path:
 
 
 def rescue(out: Path, document: dict[str, Any], result: Result) -> Path | None:
-    """Write the numbers to a temporary folder instead of `out`; return its path if written."""
+    """Write the numbers to a temporary folder instead of `out`; return its path, or None."""
     folder = ""
     try:
         folder = tempfile.mkdtemp(prefix="attdyn-")

@@ -1,7 +1,7 @@
 """``attdyn phase STORE``: a sweep as a picture, a table, or a power law.
 
-A quantity over two axes is a heat map; over one axis, or with ``--slices``, it is lines. The flag
-``--fit`` fits a power law; ``--refine`` runs further points near the boundary of a yes-or-no
+A quantity over two axes is drawn as a heat map; over one axis, or with ``--slices``, as lines. The
+flag ``--fit`` fits a power law; ``--refine`` runs further points near the boundary of a yes-or-no
 quantity.
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dynamics.sweep import Sweep
 
 Picture = tuple[Callable[[], Any], dict[str, Any]]
-"""Function that draws and returns axes, and the document to print with its lines in ``text``."""
+"""Function that draws and returns axes; document to print, whose entry ``text`` has the lines."""
 ERRORS = ("test_error", "error", "risk")
 """Candidates for the default quantity; the first that the sweep has is used."""
 
@@ -38,11 +38,11 @@ READ = {
     "slices": ("quantity", "at", "x", "y", "facet"),
     "": ("quantity", "at", "x", "y", "facet", "contours", "boundary"),
 }
-"""Flag that selects a kind of picture -> further flags of that kind; the default is a slice."""
+"""Flag that selects a kind of picture -> flags that this kind permits; ``""`` is a heat map."""
 
 
 def add_flags(parser: Parser) -> None:
-    """Add the flags except the store."""
+    """Add the command's flags."""
     words = {
         "quantity": "a variable of the store (time_T1), or a yes or no: 'patch_association>=1', "
         "'time_T1<1e4', 'reached(T1)' (default: the error)",
@@ -131,13 +131,13 @@ def _held(options: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _axes(sweep: Sweep, options: Mapping[str, Any], held: Mapping[str, float]) -> dict[str, Any]:
-    """Names of the axes ``x``, ``y`` and ``facet``; by default the longest axes without a value."""
+    """Names of the axes ``x``, ``y`` and ``facet``; by default the longest axes not in ``--at``."""
     sizes = dict(zip(sweep.plan.grid.dims, sweep.plan.grid.shape, strict=True))
     named = [options[name] for name in ("x", "y", "facet") if name in options]
     free = [n for n in sizes if sizes[n] > 1 and n not in held and n not in named and n != "seed"]
     free.sort(key=lambda name: -sizes[name])
     if not sizes or not (free or named):
-        raise InvalidRequest("every axis of this sweep has one point or a value in --at")
+        raise InvalidRequest("no axis is left: each has a single point or a value in --at")
     axes = {name: options.get(name) for name in ("x", "y", "facet")}
     for name in axes:
         if axes[name] is None and free:
@@ -169,7 +169,7 @@ def _draw_slice(sweep: Sweep, options: Mapping[str, Any]) -> Picture:
     if options.get("slices") or result.y is None:
         for name in ("contours", "boundary"):
             if name in options:
-                raise InvalidRequest(f"{name} needs a picture over two axes")
+                raise InvalidRequest(f"{name} needs a heat map, which has two axes")
         return partial(plotting.slices, result), document
     events = [name.strip() for name in str(options.get("contours", "")).split(",") if name.strip()]
     lines = [select(sweep.dataset, f"time_{name}", **where) for name in events]
@@ -190,7 +190,7 @@ def _draw_boundary(sweep: Sweep, store: str, options: Mapping[str, Any]) -> Pict
     held, quantity = _held(options), _quantity(sweep, options)
     axes = _axes(sweep, options, held)
     if axes["y"] is None:
-        raise InvalidRequest("refine needs two axes")
+        raise InvalidRequest("refine needs two axes with several points")
     lattice = {name: options[name] for name in ("coarse", "cells", "tolerance") if name in options}
     question = Question(quantity, axes["x"], axes["y"], held, **lattice)
     folder = Path(str(store).rstrip("/") + ".refined")
@@ -263,12 +263,12 @@ def _draw_plane(sweep: Sweep, options: Mapping[str, Any]) -> Picture:
 
     grid, runner = sweep.plan.grid, sweep.plan.runner
     if grid.paired or "full" in runner.words:
-        raise InvalidRequest("a phase plane needs a point of a grid of reduced problems")
+        raise InvalidRequest("plane needs a sweep of reduced problems, without --paired")
     positions, _ = hold(sweep.dataset, _held(options))
     sizes = dict(zip(grid.dims, grid.shape, strict=True))
     free = [name for name in grid.dims if name not in positions and sizes[name] > 1]
     if free:
-        raise InvalidRequest(f"a phase plane needs one point; give {', '.join(free)} in --at")
+        raise InvalidRequest(f"plane needs one point of the sweep; give {', '.join(free)} in --at")
     point = grid.at([positions.get(name, 0) for name in grid.dims])
     if reason := runner.invalid_reason(point):
         raise InvalidRequest(reason)

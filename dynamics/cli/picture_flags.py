@@ -1,4 +1,4 @@
-"""Flags of the commands that plot runs: format, width, and linear time."""
+"""Flags of the commands that plot runs: picture format, picture width, and linear time axes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FORMATS = tuple(ending[1:] for ending in PICTURES)
 
 
 def add_picture_flags(parser: Parser) -> None:
-    """Add the flags of picture format, width and linear time."""
+    """Add the flags of picture format, picture width and linear time axes."""
     formats = f"format of the pictures: {', '.join(FORMATS)} (default png)"
     parser.add_flags({"format": formats}, metavar="X", group="pictures")
     width = "width of each picture, such as 8.6 for one column of a page and 17.8 for two"
@@ -44,7 +44,7 @@ def picture_file(flags: Mapping[str, Any], default: str) -> str:
 
 
 def picture_look(flags: Mapping[str, Any]) -> Any:
-    """Context that applies the flags of width and linear time to the pictures drawn in it."""
+    """Context that applies the flags ``width`` and ``linear`` to the pictures drawn in it."""
     from dynamics.plotting.choices import look
 
     return look(flags.get("width"), flags.get("linear", False))

@@ -34,13 +34,13 @@ SHOWN = ("G", "risk", f"{HELD_OUT}risk", "error")
 """Observables whose final values are printed."""
 SYMMETRIC = "symmetric"
 MOST_ROWS, MOST_SHOWN = 12, 10
-"""Most scalars that are all printed, and number of scalars printed of more."""
+"""Maximum number of scalars that are all printed; if there are more, number that is printed."""
 NOTE = 96
 """Width of a footnote, in characters."""
 MEMORISED = 0.5
-"""Largest ratio of training to test error at which samples are reported as memorized."""
+"""Ratio of training to test error below which the samples are reported as memorized."""
 MEMORISED_FROM = 50.0
-"""Least time of a run at which missing patch association is reported as memorization."""
+"""Minimum time of a run; a shorter run without patch association is not called memorization."""
 
 
 def document(result: Result) -> dict[str, Any]:
@@ -206,7 +206,7 @@ def table(system: System, result: Result) -> str:
 
 
 def _largest(numbers: Mapping[str, float]) -> dict[str, float]:
-    """The largest numbers of a mapping, in the order of the mapping, or all numbers if few."""
+    """Entries of largest absolute value, in their order; all entries if at most `MOST_ROWS`."""
     if len(numbers) <= MOST_ROWS:
         return dict(numbers)
     largest = sorted(numbers, key=lambda name: -abs(numbers[name]))[:MOST_SHOWN]
@@ -214,7 +214,7 @@ def _largest(numbers: Mapping[str, float]) -> dict[str, float]:
 
 
 def _event_lines(system: System, runs: Sequence[Trajectory]) -> list[str]:
-    """Lines with the times of every event in all runs, and remarks on conditions that lapsed."""
+    """Lines with the times of each event in all runs; a remark marks a condition that lapsed."""
     if not runs[0].events:
         return ["no events"]
     lines = [f"{'event':<20}{''.join(f'time, {run.view}'.ljust(28) for run in runs)}step"]
@@ -241,7 +241,7 @@ def _lapsed(system: System, run: Trajectory, name: str) -> bool:
     rule, final = rules.get(name), _final(run)
     if not run.events[name] or rule is None:
         return False
-    if name in SAMPLED and name in final:  # its value is the share of rows that meet the condition
+    if name in SAMPLED and name in final:  # the share of rows that meet the condition
         return final[name] < 1.0
     known = {n: v for n, v in (dict(run.parameters) | final).items() if isinstance(v, (int, float))}
     if not rule.latex:  # an event rule of a model file has no LaTeX
@@ -272,7 +272,7 @@ def _entry(entry: Any) -> str:
 
 
 def _sampled(run: Trajectory) -> str:
-    """Line on a run on samples: final association, errors and cosine."""
+    """Line of text on a run on samples: final patch association, errors and cosine."""
     end = _final(run)
     line = (
         f"{'seed ' + str(run.settings['seed']):<20}"
@@ -290,7 +290,7 @@ def _sampled(run: Trajectory) -> str:
 
 
 def departs(result: Any) -> bool:
-    """Whether a result compares runs on samples that report the scalars themselves."""
+    """Whether a result compares the scalars of runs on samples with those of a reduced run."""
     sampled = isinstance(result, Comparison) and "samples" in result.full.settings
     return sampled and bool(result.relative_deviations)
 
@@ -326,7 +326,7 @@ def _range(values: FloatArray) -> str:
 
 
 def _distances(result: Overlay) -> list[str]:
-    """Lines with the largest distance of every run from the flow, and the fitted power of eta."""
+    """Lines with each run's largest distance from the flow, and the power of eta fitted to it."""
     names = list(result.deviations)
     wide = {name: max(12, len(name) + 4) for name in names}
     heads = "".join(f"{'|' + name + '|':<{wide[name]}}" for name in names)
@@ -365,7 +365,7 @@ def _time(event: Event) -> str:
 
 @dataclass(frozen=True)
 class Beside:
-    """Reduced run at a contrast, to be compared with the reduced run of a comparison."""
+    """Reduced run at other parameters, set beside the reduced run of a comparison."""
 
     contrast: Contrast
     first: Trajectory

@@ -44,22 +44,22 @@ def add_rule_flags(parser: Parser, default: DefaultRun) -> None:
 
 
 def rule_asked_for(request: CommandRequest) -> tuple[Any, bool]:
-    """Rule of a page (``step`` is the model file's own rule), and whether training has stages."""
+    """Requested update rule (``step``: the model file's own), and whether training has stages."""
     from dynamics.training.rules import requested
 
     default = request.system.default_runs["run"]
     found = requested({"eta": default.eta, **request.flags}, default)
     if found["rule"] == "step" and getattr(request.system.model, "step", None) is None:
-        refuse("rule", "step", "is not a function of the model", ", ".join(RULES), "gd")
+        refuse("rule", "step", "needs a model file with this function", ", ".join(RULES), "gd")
     return found["rule"], "stages" in found
 
 
 def several_rules(flags: Mapping[str, Any], default: DefaultRun) -> dict[str, Any]:
-    """Rules with their learning rates, from a flag ``rule`` like ``gd:0.1,adam:0.001``.
+    """Update rules and learning rates from a flag ``rule`` such as ``gd:0.1,adam:0.001``.
 
-    The result has the form of arguments of `dynamics.overlay`. A constant applies to all rules that
-    have it. Raises InvalidRequest if a rule is invalid or has no rate, or if no rule has a given
-    constant.
+    The result has the form of arguments of `dynamics.overlay`. The value of a constant applies to
+    every rule that has this constant. Raises InvalidRequest if a rule is invalid or has no learning
+    rate, or if no rule has a given constant.
     """
     from dynamics.training.rules import requested
 
@@ -69,8 +69,8 @@ def several_rules(flags: Mapping[str, Any], default: DefaultRun) -> dict[str, An
     parts = [part.partition(":") for part in flags["rule"].split(",")]
     if "eta" in flags or not all(rate for _, _, rate in parts):
         raise InvalidRequest(
-            f"rule={flags['rule']!r}: of several rules each has its eta; rule can be like "
-            "gd:0.1,adam:0.001"
+            f"rule={flags['rule']!r}: each of several rules needs its own learning rate, not "
+            "--eta; rule can be like gd:0.1,adam:0.001"
         )
     known = [RULES[name].options if name in RULES else {} for name, _, _ in parts]
     given = {n for n in flags if n.removeprefix("rule.") in CONSTANTS}

@@ -33,11 +33,11 @@ ENTRIES = {
     "seed": "random seed of {}",
 }
 FEW_REASONS = 5
-"""Most reasons of invalid points that are printed as text; ``--json`` prints all."""
+"""Maximum number of reasons for invalid points in the text output; ``--json`` prints all."""
 
 
 def add_flags(parser: Parser) -> None:
-    """Add the flags except parameters; every number may be an axis or a formula."""
+    """Add the flags except the system's parameters; any number may be an axis or a formula."""
     system = parser.system
     if parser.command == "status":
         return
@@ -89,9 +89,10 @@ def execute(request: CommandRequest) -> int:
 
 
 def _sweep(request: CommandRequest) -> int:
-    """Run a sweep and print it; return 1 if store or scheduler is lost, 2 if no point is valid.
+    """Run a sweep, print a summary of it, and return the exit code.
 
-    A new store without valid points is removed.
+    The exit code is 1 if the store or the scheduler is lost, and 2 if no point is valid. A new
+    store without valid points is removed.
     """
     from dynamics.sweep import sweep
     from dynamics.sweep.cluster import SchedulerGone

@@ -41,7 +41,7 @@ SAMPLING_HELP = {"samples": "number N of samples, of {}", "seed": "random seed o
 
 
 def add_flags(parser: Parser) -> None:
-    """Add the flags except parameters."""
+    """Add the flags except the parameters of the system."""
     command, system = parser.command, parser.system
     default_run = system.default_runs[command]
     parser.epilog = arguments.default_text(default_run, system.default_runs["empirical"])
@@ -116,7 +116,7 @@ def execute(request: CommandRequest) -> int:
     if table := files.table_path(flags):
         _outside(table, out, "csv")
     seeds = _seeds(request, full)
-    # Each seed has its own reduced run if the seed also draws the start or the samples.
+    # If a seed also draws the reduced problem's start or samples, it has its own reduced run.
     reduced_seeds = seeds if "seed" in system.sampling_options else [{}]
     checkpoint = CommandCheckpoint()
     if not isinstance(settings.get("rule"), list):
@@ -146,7 +146,7 @@ def execute(request: CommandRequest) -> int:
 def parameters_of(request: CommandRequest, default: DefaultRun) -> Any:
     """Parameters of the system: those of the default run, overridden by the flags.
 
-    Raises InvalidRequest if a value is invalid, or a default conflicts with the flags.
+    Raises InvalidRequest if a flag is invalid or conflicts with a parameter of the default run.
     """
     showcase = default.beside(request.entries)
     try:
@@ -155,7 +155,7 @@ def parameters_of(request: CommandRequest, default: DefaultRun) -> Any:
         own = {n: v for n, v in showcase.items() if re.search(rf"\b{n}=", str(error))}
         if not own:
             raise
-        raise InvalidRequest(f"{error} (not given: {flag_text(own)}, of the showcase)") from None
+        raise InvalidRequest(f"{error} (the showcase sets {flag_text(own)})") from None
 
 
 def _showcase_remark(request: CommandRequest, default: DefaultRun) -> str:
@@ -190,10 +190,10 @@ def _check_meaning(request: CommandRequest, full: str | None) -> None:
 
 
 def _settings(request: CommandRequest, default: DefaultRun) -> dict[str, Any]:
-    """Checked settings of descent (``eta``, ``steps``, ``record``) or of a flow.
+    """Checked settings of gradient descent (``eta``, ``steps``, ``record``) or of a flow.
 
-    A flow has ``time`` and ``rtol``, and a list ``eta`` to compare gradient descent with it. With
-    several update rules, ``rule`` and ``eta`` are lists.
+    The settings of a flow are ``time`` and ``rtol``; a list ``eta`` requests gradient descent in
+    addition, for comparison. With several update rules, ``rule`` and ``eta`` are lists.
     """
     flags = request.flags
     if "time" not in flags:
@@ -201,7 +201,7 @@ def _settings(request: CommandRequest, default: DefaultRun) -> dict[str, Any]:
         from dynamics.training.settings import check_settings
 
         if "rtol" in flags:
-            raise InvalidRequest("rtol needs --time: it is a tolerance of the flow")
+            raise InvalidRequest("rtol needs --time: rtol is the tolerance of a flow")
         settings = {"eta": default.eta, "steps": default.steps, "record": "log"}
         settings |= {name: flags[name] for name in settings if name in flags}
         check_settings(**settings)
@@ -241,7 +241,7 @@ def _default_seeds(system: System) -> int:
 def _trained(
     problem: Any, settings: Mapping[str, Any], checkpoint: Checkpoint | None = None
 ) -> Any:
-    """Train one problem; stderr reports if a reduced run leaves its invariant space."""
+    """Train one problem by gradient descent or the flow, or overlay several runs of it."""
     from dynamics.analysis.overlay import overlay
     from dynamics.training.descent import descend
     from dynamics.training.flow import flow
@@ -256,7 +256,7 @@ def _trained(
 def _compared(
     reduced: list[Any], fulls: list[Any], settings: Mapping[str, Any], file: Checkpoint | None
 ) -> tuple[Comparison, bool]:
-    """Comparison of trained problems, and whether the reduction is wrong.
+    """Train and compare the problems; also return whether the reduction is wrong.
 
     A deviation beyond rounding is explained on stderr.
     """
@@ -286,7 +286,7 @@ def _compared(
 def _entries(
     request: CommandRequest, full: str | None, parameters: Any, settings: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The request as flags and values, without defaults derived from other parameters."""
+    """Flag -> value of the whole request, without defaults derived from other parameters."""
     flags, system = request.flags, request.system
     fields = dataclasses.fields(parameters)
     entries = {f.name: getattr(parameters, f.name) for f in fields if f.default not in (None, ())}
@@ -315,8 +315,8 @@ def _deliver(
 ) -> int:
     """Write result, summary and pictures; print; return the exit code.
 
-    The mapping `plain` is the request as plain values, `showcase` a sentence on default parameters.
-    If the folder cannot be written, the numbers go to a temporary folder, and are printed.
+    The mapping `plain` is the request in JSON types; `showcase` is a sentence on default
+    parameters. If the folder cannot be written, the numbers go to a temporary folder.
     """
     document, lines = report.document(result), [report.table(request.system, result)]
     # An interrupted run draws no pictures; the resumed run draws them.
@@ -369,9 +369,9 @@ class CommandCheckpoint:
     """
 
     file: Checkpoint | None = None
-    """Checkpoint file for `dynamics.descend` or `dynamics.compare`, or None for a flow."""
+    """Checkpoint passed to `dynamics.descend` or `dynamics.compare`; None for a flow."""
     parts: tuple[Checkpoint, ...] = ()
-    """Files of the checkpoint, one for each run of a comparison."""
+    """Checkpoints of single runs; a comparison has one for each of its runs."""
 
     def exists(self) -> bool:
         """Whether a file to resume from exists."""
@@ -379,7 +379,7 @@ class CommandCheckpoint:
 
     @contextmanager
     def in_use(self, resumed: bool) -> Iterator[None]:
-        """Context of a run and the writing of its result; drops an old file unless `resumed`."""
+        """Context for a run and the writing of its result; drops old files unless `resumed`."""
         if self.exists() and not resumed:
             remark = "checkpoint of an earlier run is dropped: without --resume a run starts anew"
             print(f"attdyn: the {remark}", file=sys.stderr)
@@ -404,7 +404,7 @@ def _outside(path: Path, out: Path, flag: str) -> None:
     """Refuse a file inside the folder of the result, because the whole folder is replaced."""
     if path.resolve().is_relative_to(out.resolve()):
         raise InvalidRequest(
-            f"{flag}={str(path)!r} is inside the result; {flag} can be a file outside of it"
+            f"{flag}={str(path)!r} is inside the result's folder; {flag} can be a file elsewhere"
         )
 
 
@@ -414,7 +414,7 @@ def command_checkpoint(
     """Checkpoint for a result in the folder `out`, checked before anything is compiled.
 
     The counts `fulls` and `reduced` are the numbers of full and reduced runs of a comparison.
-    Raises InvalidRequest if there is nothing to resume, or the file cannot be used.
+    Raises InvalidRequest if there is nothing to resume, or the checkpoint file cannot be used.
     """
     from dynamics.analysis.comparison import parts
     from dynamics.training.checkpoint import Checkpoint
@@ -423,7 +423,7 @@ def command_checkpoint(
     if "time" in flags:
         for name in ("resume", "checkpoint"):
             if name in flags:
-                raise InvalidRequest(f"{name} needs descent; with time there is a flow")
+                raise InvalidRequest(f"{name} needs gradient descent, but --time requests a flow")
         return CommandCheckpoint()
     path = Path(str(flags.get("checkpoint", out.with_name(f".{out.name}.checkpoint"))))
     _outside(path, out, "checkpoint")

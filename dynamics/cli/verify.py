@@ -30,7 +30,7 @@ WORD = 30
 
 
 def add_flags(parser: Parser) -> None:
-    """Add the flags except parameters."""
+    """Add the flags except the parameters of the system."""
     parser.add_flags({"claims": "as Lemma 4.1,Theorem 4.1 (default all)"}, metavar="LIST")
     parser.add_switches({"thorough": "try more sizes and seeds, which takes longer"})
     parser.add_flags({"report": "folder for a page to read, HTML and Markdown"}, metavar="DIR")
@@ -97,7 +97,7 @@ def separated(text: str, names: list[str]) -> list[str]:
 
 
 def _collect(checked: Iterator[Verdict], quiet: bool) -> tuple[list[Verdict], bool]:
-    """Print verdicts as they come; return them, and whether an interruption ended the checks."""
+    """Print each verdict when it is known; return all, and whether an interruption ended them."""
     done: list[Verdict] = []
     with interruption() as interrupted:
         try:

@@ -51,7 +51,7 @@ REFUSED = {
     f"{RUN} --lr 3": "flag '--lr' is unknown; known are --C, --D",
     f"{RUN} --seeds 3": "; nearest: --seed",
     f"{PHASE_RUN} --resume": "there is nothing to resume: no checkpoint",
-    f"{RUN} --resume --time 9": "resume needs descent",
+    f"{RUN} --resume --time 9": "resume needs gradient descent",
     f"{PHASE_RUN} --checkpoint thesis.tex": "checkpoint='thesis.tex' cannot be read",
     f"{PHASE_RUN} --out x --checkpoint x/inside": "'x/inside' is inside the result",
     f"{PHASE_RUN} --checkpoint thesis.tex/c": "checkpoint='thesis.tex/c' cannot be written",
