@@ -2,10 +2,10 @@
 
 The figure ``diversity`` and the claim of Section 6 use attention maps of the reduced problem, on an
 image whose latents all equal the mean latent of the law. The figure ``digits`` replaces the paper's
-ImageNet networks by small transformers with one or two layers, trained to reconstruct masked
-patches (`dynamics.images.reconstruction`) or, from the same start, to classify. Diversity
-(`dynamics.attention_maps`) and total variation are means over heads and test images, in the last
-layer.
+ImageNet networks by small transformers with one or two layers. From the same start they are trained
+to reconstruct masked patches (`dynamics.images.reconstruction`) and to classify. Their attention
+diversity (`dynamics.attention_maps`) and total variation are means over the last layer's heads and
+the test images.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ from theory.papers.masked_image_modeling.model import latent_moment
 SIZES = {"P": 1024, "C_global": 512, "C_local": 8}
 ETA = 1.0
 UNITS = 47.0
-"""Horizon of a run, as a multiple of the time unit K P / C_s."""
+"""Final time of a run, in units of K P / C_s."""
 KEYS, FEW = 10, 12
 LEAST_MAPS = 3
-"""Smallest number of measured maps: at the start, after one step, and at the end."""
+"""Minimum number of measured maps: one at the start, one after one step, one at the end."""
 SAME = 0.9
-"""Ratio of two values of the diversity or variation above which they count as equal."""
+"""Minimum ratio at which two values of diversity or of total variation count as equal."""
 KEYED = ((BLUE, "o-"), (GREEN, "s--"), (VERMILION, "^-."))
-"""Colour, marker and line style for each number of keys."""
+"""Colour, and marker with line style, of the curves for successive numbers of keys."""
 MASKED, SUPERVISED = "masked", "supervised"
 RECORDS = (0, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 QUICK_STEPS, QUICK_SEEDS = 500, 3
@@ -64,13 +64,13 @@ MEASURES = ("attention diversity (patches)", "mean total variation")
 
 
 def grid_of(P: int) -> tuple[int, int]:
-    """Rows and columns of P patches, as square as P allows."""
+    """Rows and columns of a grid of P patches, as close to a square as possible."""
     high = max(h for h in range(1, isqrt(P) + 1) if P % h == 0)
     return high, P // high
 
 
 def _trained(make: Any, law: Any, eta: float, units: float = UNITS) -> tuple[Any, Trajectory]:
-    """Reduced problem and its gradient descent, with the first step recorded."""
+    """Reduced problem, and gradient descent on it up to `units` times K P / C_s."""
     problem = make(law)
     return problem, descend(problem, eta, int(np.ceil(units * grid.unit(law) / eta)))
 
@@ -80,9 +80,10 @@ def measured_maps(
 ) -> dict[str, FloatArray]:
     """Diversity and total variation of attention maps at the start, after one step, and later.
 
-    `run`: run of the reduced problem; `keys`: numbers of keys for each query, one diversity each;
-    `count`: number of maps, evenly spaced in log time. ``time`` and ``total_variation`` have shape
-    (maps,), ``diversity``, in patches, (keys, maps).
+    `rows`: reduced rows of the problem; `run`: run of the reduced problem; `keys`: numbers of keys
+    of a query, each with its own diversity; `count`: number of maps, evenly spaced in log time.
+    ``time`` and ``total_variation`` have shape (maps,); ``diversity`` has shape (keys, maps) and is
+    measured in patches.
     """
     times, law = np.geomspace(run.time[1], run.time[-1], count - 1), rows.parameters
     records = np.unique([0, *np.abs(run.time[None, :] - times[:, None]).argmin(axis=1)])
@@ -107,9 +108,9 @@ def _run(case: Case) -> tuple[Any, Any]:
     picture=Picture(TIME, "share of the value at the end"),
 )  # fmt: skip
 def section_6(case: Case) -> Row:
-    """Attention diversity and total variation after one step and at the end of training."""
+    """Attention diversity, and total variation, after one step and at the end of training."""
     k = min(KEYS, case.parameters.P)
-    # A repeated run needs only the maps after one step and at the end.
+    # The repeated measurement of a contradiction needs only the maps after one step and at the end.
     few = FEW * (1 + case.thorough) if case.repeat == Repeat() else LEAST_MAPS
     values = measured_maps(case.problem.rows, case.run, (k,), few)
     (metric,), variation, time = values["diversity"], values["total_variation"], values["time"]
@@ -117,7 +118,7 @@ def section_6(case: Case) -> Row:
     row |= {"local": variation[-1], "value": metric[1] / metric[-1] if metric[-1] > 0 else np.nan}
     shares = {f"diversity, top {k}": metric, "total variation": variation}
     row |= {"curves": {name: (time[1:], part[1:] / part[-1]) for name, part in shares.items()}}
-    # The claim is undecided if the total variation does not tell the two maps apart either.
+    # The claim is undecided if the total variation of the two maps is about equal too.
     return row | ({} if variation[1] < SAME * variation[-1] else {"holds": None})
 
 
@@ -145,7 +146,7 @@ def diversity_figure(system: System, request: FigureRequest) -> Drawing:
 
 
 def _panels(data: Mapping[str, Any], run: Trajectory, held: str) -> Any:
-    """Draw attention diversity by number of keys above, mean total variation below."""
+    """Draw two panels: attention diversity for each number of keys, and total variation below."""
     time = data["time"]
     with page(6.4, 4.4, held, nrows=2, sharex=True) as (_, axes):
         style: dict[str, Any] = {"ms": 4.5, "mfc": "white", "mew": 1.1}
@@ -174,9 +175,9 @@ def _panels(data: Mapping[str, Any], run: Trajectory, held: str) -> Any:
 class Plan:
     """Settings of the networks to train.
 
-    `data`: name as in `datasets.load`; `patch`: side of a patch in pixels; `keys`: keys of a query
-    in the metric; `shown`: number of test images; `spread`: standard deviation of the positions at
-    the start (with 0.02, patches stay alike for a thousand steps).
+    `data`: name as in `datasets.load`; `patch`: side of a patch in pixels; `keys`: number of keys
+    of a query in the diversity; `shown`: number of test images; `spread`: standard deviation of the
+    positions at the start (with 0.02, patches stay alike for a thousand steps).
     """
 
     data: str = "digits"
@@ -197,19 +198,20 @@ class Plan:
 class Measures(NamedTuple):
     """Attention diversity and total variation of all networks.
 
-    `values`: (masked or supervised, layers) -> both measures, shape (seeds, records, 2).
+    `values`: (``"masked"`` or ``"supervised"``, number of layers) -> array (seeds, records, 2) with
+    the diversity and the total variation.
     """
 
     plan: Plan
     values: Mapping[tuple[str, int], FloatArray]
 
     def difference(self, layers: int) -> Estimate:
-        """Diversity at the end, masked minus supervised, paired by seed."""
+        """Final diversity of masked training minus that of supervised training, paired by seed."""
         return estimate(np.subtract(*(self.values[task, layers][:, -1, 0] for task in LOOKS)))
 
     @property
     def words(self) -> str:
-        """Text with the diversity at the start and at the end of both trainings."""
+        """Text with the diversity at the start, and at the end of either training."""
         parts = []
         for layers in self.plan.layers:
             start = self.values[MASKED, layers][:, 0, 0].mean()
@@ -222,7 +224,7 @@ class Measures(NamedTuple):
 
 
 def measure(plan: Plan, folder: Path | None = None) -> Measures:
-    """Train all networks and measure their attention at every record; checkpoints in `folder`."""
+    """Train all networks, with checkpoints in `folder`; measure their attention at every record."""
     images = datasets.load(plan.data)
     patches = Transformer(patch=plan.patch).grid(images.side) ** 2
     if plan.keys > patches:
@@ -292,7 +294,7 @@ def _draw(measures: Measures) -> Any:
     images="digits, fashion, or a folder of MNIST, CIFAR or SVHN (default digits)",
 )
 def digits_figure(system: System, request: FigureRequest) -> Drawing:
-    """Attention diversity along masked and supervised training; options are fields of `Plan`."""
+    """Attention diversity along masked and supervised training; the options are `Plan`'s fields."""
     quick = asdict(Plan()) | {"seeds": len(Plan().seeds)}
     quick["images"] = quick.pop("data")
     options, folder = shared.request_on_images(system, request, "digits", quick, {"steps": 10_000})
@@ -324,7 +326,7 @@ measure_once = lru_cache(maxsize=2)(measure)
     picture=Picture("steps", "attention diversity (patches)", {}, ("log", "linear")),
 )  # fmt: skip
 def figure_3(case: Case) -> Row:
-    """Attention diversity at the end of masked and of supervised training, at both depths."""
+    """Final attention diversity of masked and of supervised training, with one and two layers."""
     steps, count = (2000, 5) if case.thorough else (QUICK_STEPS, QUICK_SEEDS)
     plan = Plan(steps=steps, seeds=tuple(range(case.seed, case.seed + count)))
     try:

@@ -45,18 +45,18 @@ PANELS = (
         label="attention", words=("own area", "global area", "other areas", "masked patches"),
     ),
 )  # fmt: skip
-"""Panels of the figure ``phases``; a law with one local area has no curve of another area."""
+"""Panels of the figure ``phases``; with one local area, curves of other areas are left out."""
 CORE, MOST_LOCAL = (0.5, 0.98), 0.5
-"""Ranges of the exponents in the paper: kappa_c from 1/2, kappa_s up to 1/2."""
+"""Range of the exponent kappa_c (first), and maximum of kappa_s (second), as in the paper."""
 LEAST_PATCHES = 64
-"""Smallest number of patches for the figure ``gap``; smaller P have too few sizes of areas."""
+"""Minimum number P of patches in the figure ``gap``; below it, too few sizes of areas exist."""
 HALO: list[Any] = [withStroke(linewidth=3.0, foreground="white")]
 ALONE = 0.05
-"""Width of a cell without neighbours in the figure ``gap``, in kappa_c or kappa_s."""
+"""Width, in kappa_c or kappa_s, of a cell without neighbours in the figure ``gap``."""
 LARGE = 1e12
-"""Ratio rho(0) of rates at which the predicted time of the switch has reached its limit."""
+"""Ratio rho(0) of rates so large that the predicted time of the switch is at its limit."""
 LEAST_SIZE = 16
-"""Smallest number of patches for the figure ``scaling``; below, sizes of areas coincide."""
+"""Minimum number P of patches in the figure ``scaling``; below it, sizes of areas coincide."""
 EVENTS = {
     "E1": r"$E_1$, end of stage 1", "E2": r"$E_2$, switch", "E4": r"$E_4$, end of rapid growth",
 }  # fmt: skip
@@ -65,7 +65,7 @@ TRAINED = (("v", "white", "one phase"), ("^", "black", "two phases"))
 
 
 def one_cluster(system: System, request: FigureRequest, sizes: Mapping[str, Any]) -> Any:
-    """Parameters of a figure; default sizes apply only to the family ``one_cluster``."""
+    """Parameters of a figure; the default `sizes` apply only to the family ``one_cluster``."""
     alone = request.user_parameters.get("family", "one_cluster") == "one_cluster"
     return request.make_parameters(system, (), **(sizes if alone else {}))
 
@@ -117,19 +117,20 @@ def phases_figure(system: System, request: FigureRequest) -> Drawing:
 
 
 def plane(system: System, law: Any, local: int, core: int) -> dict[str, Any]:
-    """Ratio of both rates at the start over the plane, at the patches and masks of a law.
+    """Ratio |alpha_0| / alpha_m at the start, over the plane (kappa_c, kappa_s).
 
-    `law`: one cluster; `local`, `core`: numbers of sizes along each axis, evenly spaced in their
-    logarithm, equal sizes merged. ``rows`` lists for each local size kappa_s, the kappa_c, and
-    |alpha_0| / alpha_m; ``boundary``, shape (points, 2), interpolated (kappa_c, kappa_s) with ratio
-    1; ``trained``, shape (runs, 4), (kappa_c, kappa_s) on both sides of the boundary, whether the
-    run had two phases, and whether the ratio at the start is above 1.
+    `law`: one cluster, whose P and number of masked patches are used; `local`, `core`: numbers of
+    local and of global sizes, evenly spaced in their logarithm (equal sizes are merged). ``rows``
+    has kappa_s, all kappa_c and the ratios for each local size. ``boundary``, shape (points, 2),
+    has the interpolated (kappa_c, kappa_s) with ratio 1. ``trained``, shape (runs, 4), has kappa_c,
+    kappa_s, whether the run had two phases, and whether the ratio is above 1, for laws next to the
+    boundary.
     """
     make: Any = system.ReducedPopulation
     sizes = np.unique(np.geomspace(2, law.P**MOST_LOCAL, local).round().astype(int))
     rows, boundary, sides = [], [], []
     for size in sizes.tolist():
-        # Local areas have equal size, while the global area grows.
+        # All local areas have this size; the global area has the other patches.
         left = law.P - (law.P ** np.linspace(*CORE, core)).round().astype(int)
         wholes = np.unique(law.P - np.maximum(size, left - left % size))
         laws = [replace(law, C_global=int(w), C_local=size, d=None) for w in wholes if w > 0]
@@ -182,7 +183,7 @@ def gap_figure(system: System, request: FigureRequest) -> Drawing:
 
 
 def plane_picture(data: Mapping[str, Any], held: str) -> Axes:
-    """Draw the ratio of rates from `plane` in colour, its boundary, and the line Delta = 0."""
+    """Draw the ratio of rates (see `plane`) in colour, its boundary, and the line Delta = 0."""
     kappas_s, kappas_c, ratios = zip(*data["rows"], strict=True)
     heights, boundary = edges(np.array(kappas_s), ALONE), data["boundary"]
     sides = [edges(np.array(kappas), ALONE) for kappas in kappas_c]
@@ -220,7 +221,7 @@ def plane_picture(data: Mapping[str, Any], held: str) -> Axes:
 
 
 def scaling_figure(system: System, request: FigureRequest) -> Drawing:
-    """Times of events along P; options ``sizes``, ``kappa_c``, ``kappa_s``."""
+    """Times of events against P; options ``sizes``, ``kappa_c``, ``kappa_s``."""
     default = {"kappa_c": grid.ABOVE[0], "kappa_s": grid.ABOVE[1], "sizes": grid.SIZES}
     more = {"sizes": tuple(sorted(grid.SIZES + grid.MORE_SIZES))}
     options = request.options(default, more, sizes=LEAST_SIZE)
@@ -240,7 +241,7 @@ def scaling_figure(system: System, request: FigureRequest) -> Drawing:
         power = exponent(sizes, values)
         words.append(f"{name} {shown}" + ("" if np.isnan(power) else f", as P^{power:.2g}"))
     if any(map(grid.two_phases, runs)):
-        # alpha_m starts at gamma (1 - gamma) C_s / (K P) for large C_s, where rho is far above 1.
+        # For large C_s, alpha_m starts at gamma (1 - gamma) C_s / (K P), the unit of the limit.
         gamma = laws[-1].gamma
         limit = float(leading_motion().switch.subs(rho0, LARGE)) / (gamma * (1 - gamma))
     held = (
@@ -257,7 +258,7 @@ def scaling_figure(system: System, request: FigureRequest) -> Drawing:
 
 
 def times_picture(sizes: Any, times: Mapping[str, Any], limit: float | None, held: str) -> Axes:
-    """Draw times of events over the numbers of patches `sizes`.
+    """Draw times of events against the numbers of patches `sizes`.
 
     `times`: label -> times in units of K P / C_s, NaN if the event did not occur; `limit`:
     predicted time of the switch at a large gap; `held`: fixed parameters, for the subtitle.

@@ -1,8 +1,8 @@
 """Claims on the information gap Delta, whose sign decides which correlation moves first.
 
-Equation (4.1), Theorems F.3 and F.4, signs of rates (Section 5.1), global patches, and Theorem 4.1:
-the loss approaches its floor as 1/t, and the attention with it; the time to a fixed loss grows
-along P, for positive and for negative Delta.
+The claims are equation (4.1), Theorems F.3 and F.4 (also for global patches), the signs of rates
+(Section 5.1) and Theorem 4.1. In Theorem 4.1 the loss approaches its floor as 1/t, and attention
+converges with it. The time to a fixed loss grows with P for both signs of Delta.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from theory.papers.masked_image_modeling.notation import EPSILON
 from theory.papers.masked_image_modeling.required_sizes import ratio_at_start
 
 SAME = 1e-9
-"""Relative distance up to which two computations of rho(0) count as equal."""
+"""Maximum relative difference at which two computations of rho(0) count as equal."""
 FAR = (1e10, 1e12, 1e14, 1e16)
-"""Numbers of patches P at which the exponent in P of the exact rho(0) is computed."""
+"""Numbers of patches P from which the exponent in P of the exact rho(0) is computed."""
 CROSSING = {"family": "two_cluster_grid", "b11": 8, "b10": 8, "C_local": 4, "T": 1}
 RATIO = r"$|\alpha_0| / \alpha_m$"
 EQUAL = {"equal rates": 1.0}
@@ -33,15 +33,15 @@ BELOW = grid.family(grid.BELOW)
 FALLS = Also("falls", "<=", 0, "records at which the correlation with the own feature falls")
 REST = "largest other correlation at the switch over |Phi_0|"
 AS_ONE_OVER_T = -0.9
-"""Largest exponent in time of a loss that counts as falling as 1/t."""
+"""Maximum exponent in time at which a loss counts as falling as 1/t."""
 STEEPER = 0.02
-"""Decrease of an exponent in time over half a decade above which it still changes."""
+"""Minimum decrease, over half a decade of time, at which an exponent counts as still changing."""
 RISING = 0.01
-"""Relative growth of attention in the second half of a run above which it still rises."""
+"""Minimum relative growth in the second half of a run at which attention counts as rising."""
 ALONG = 0.9
-"""Smallest exponent of one quantity in another that counts as falling equally fast."""
+"""Minimum exponent of one quantity in another at which the first falls as fast as the second."""
 FALLEN = 0.02
-"""Ratio of a loss to its start value below which its last decade is fitted."""
+"""Maximum ratio of a loss to its start value at which its last decade is fitted."""
 LATE: dict[str, Any] = {
     "laws": (grid.POSITIVE, grid.NEGATIVE), "run": grid.descended, "require": grid.LARGE_GAP,
     "varies": ("step size", "time"),
@@ -59,7 +59,7 @@ LATE: dict[str, Any] = {
     picture=Picture("patches $P$", f"{RATIO} at the start", EQUAL),
 )  # fmt: skip
 def equation_4_1(case: Case) -> Row:
-    """Exponent in P of the exact rho(0) at fixed kappa, and rho(0) from the gradient."""
+    """Exponent in P of the exact rho(0) at fixed kappas, and comparison with the gradient's."""
     law, rho = case.parameters, float(case.system.ReducedPopulation(case.parameters).rho0)
     kappas = min((grid.ABOVE, grid.BELOW), key=lambda pair: abs(pair[0] - law.kappa_c))
     if grid.sizes_along(law.P, kappas)["C_global"] != law.C_global:
@@ -83,7 +83,7 @@ def equation_4_1(case: Case) -> Row:
     picture=Picture(TIME, "correlation", {"0": 0.0}, ("log", "linear")),
 )  # fmt: skip
 def monotone(case: Case) -> Row:
-    """Signs of the rates of Phi_m and Phi_0 at every record, where they exceed rounding."""
+    """Signs of the rates of Phi_m and Phi_0 at every record, apart from rounding."""
     run, law, least, against, curves = case.run, case.parameters, [], 0, {}
     rounding = grid.rounding_of_rates(law, float(np.abs(run.states).max()))
     for name, sign, rate in (("Phi_m", 1, run["alpha_m"]), ("Phi_0", -1, run["alpha_0"])):
@@ -112,7 +112,7 @@ def monotone(case: Case) -> Row:
     picture=Picture(TIME, RATIO, EQUAL),
 )  # fmt: skip
 def theorem_f_3_local(case: Case) -> Row:
-    """Crossings of rho through 1, and the other correlations at the switch from Phase I."""
+    """Crossings of rho through 1, and correlations other than Phi_0 at the switch from Phase I."""
     rho, turns = case.run["rho"], grid.crossings(case.run)
     row: Row = {"value": float(rho[0]), "crossings": turns, "share": np.nan}
     if turns != 1:
@@ -122,11 +122,14 @@ def theorem_f_3_local(case: Case) -> Row:
     rest, phi = max(abs(at[name]) for name in (own, *others)), at["Phi_0"]
     row |= {"switch": at["time"], "Phi_0": phi, "rest": rest, "share": rest / abs(phi)}
     row |= grid.in_time(case, rho)
-    return row | ({"open": "size"} if rho[0] > 1 else {})  # their share falls as 1/(Delta ln P)
+    return row | ({"open": "size"} if rho[0] > 1 else {})  # the share falls as 1/(Delta ln P)
 
 
 def _one_phase(case: Case, local: bool, rates: Any, others: Any) -> Row:
-    """Row of a claim that a patch's own correlation dominates; a missed bound needs a larger P."""
+    """Row of a claim that a patch's correlation with its own feature dominates.
+
+    A missed bound needs a larger P if the own correlation always grows and is the largest.
+    """
     run, (_, own, _) = case.run, case.problem.rows.roles(local)
     most, rest = float(np.abs(rates).max()), float(np.abs(others).max() / np.abs(run[own][-1]))
     falls = int(np.count_nonzero(np.diff(run[own]) <= 0))
@@ -145,7 +148,7 @@ def _one_phase(case: Case, local: bool, rates: Any, others: Any) -> Row:
     picture=Picture(TIME, "other rates over own", {"as fast as the own": 1.0}),
 )  # fmt: skip
 def theorem_f_3_global(case: Case) -> Row:
-    """Rates of a global patch relative to the rate of its own feature, along the run."""
+    """Rates of a global patch's other correlations over that of its own feature, along the run."""
     run, (_, own, others) = case.run, case.problem.rows.roles(local=False)
     rates = np.abs([run[f"d_{name}"] for name in others]).max(axis=0) / run[f"d_{own}"]
     return _one_phase(case, False, rates, [run[name][-1] for name in others])
@@ -161,7 +164,7 @@ def theorem_f_3_global(case: Case) -> Row:
     picture=Picture(TIME, RATIO, EQUAL),
 )  # fmt: skip
 def theorem_f_4(case: Case) -> Row:
-    """Ratio rho and growth of other correlations with a negative gap, along the run."""
+    """Ratio rho along the run, and growth of other correlations, with a negative gap."""
     run, (_, _, others) = case.run, case.problem.rows.roles(local=True)
     return _one_phase(case, True, run["rho"], [run[name] for name in (*others, "Phi_0")])
 
@@ -173,7 +176,7 @@ def _loss_and_attention(case: Case, local: bool) -> tuple[FloatArray, FloatArray
 
 
 def _with_mates(case: Case) -> dict[str, bool]:
-    """Label of local or global patches -> True for local, if they have a mate to attend to."""
+    """Label -> whether it is that of local patches, for patches with a mate in their area."""
     gap, kinds = case.parameters.Delta, {"local": True, "global": False}
     return {
         rf"{name}, $\Delta = {gap:.2f}$": local for name, local in kinds.items()
@@ -182,25 +185,25 @@ def _with_mates(case: Case) -> dict[str, bool]:
 
 
 def _late(case: Case, local: bool) -> tuple[FloatArray, FloatArray]:
-    """Time since half of the attention is on the own area, and the loss above its floor."""
+    """Time since half of the attention is on the own area (E4), and loss above its floor then."""
     start = case.run.events["E4" if local else "E4_global"].time
     later = case.run.time > start
     return case.run.time[later] - start, _loss_and_attention(case, local)[0][later]
 
 
 def _last_exponent(time: FloatArray, values: FloatArray) -> float:
-    """Exponent in time of the last half decade of a series, or NaN below three values."""
+    """Exponent in time over the last half decade; NaN if it has fewer than three values."""
     last = (time >= time[-1:] / np.sqrt(10.0)) & (values > 0)
     return exponent(time[last], values[last]) if last.sum() >= 3 else float("nan")
 
 
 def late_slope(case: Case, local: bool) -> float:
-    """Exponent in time since E4 of the loss above its floor, or NaN without event E4."""
+    """Exponent of the loss above its floor in the time since event E4; NaN without the event."""
     return _last_exponent(*_late(case, local))
 
 
 def steepens(case: Case, local: bool) -> bool:
-    """Whether the loss above its floor falls faster at the end than half a decade before.
+    """Whether the loss above its floor falls with a steeper exponent than half a decade before.
 
     Without event E4, the result is whether the attention to the own area still rises.
     """
@@ -221,7 +224,7 @@ def steepens(case: Case, local: bool) -> bool:
     picture=Picture(r"time since $A \geq 1/2$", "$L_p - L_p^*$"),
 )  # fmt: skip
 def loss(case: Case) -> Row:
-    """Late exponent in time of the loss of a local and of a global patch."""
+    """Late exponent in time of the loss above its floor, for a local and a global patch."""
     patches, K, curves = _with_mates(case), case.parameters.K, {}
     slopes, ends, constants, pending = [], [], [], []
     for label, local in patches.items():
@@ -245,7 +248,7 @@ def loss(case: Case) -> Row:
     picture=Picture("$L_p - L_p^*$ over its start", "$(1 - A)^2$"),
 )  # fmt: skip
 def attention(case: Case) -> Row:
-    """Exponent of (1 - A)^2 in the loss above its floor, over the last decade of the loss."""
+    """Exponent of (1 - A)^2 as a power of the loss above its floor, in its last decade."""
     rows, law, found, curves = case.problem.rows, case.parameters, [], {}
     for label, local in _with_mates(case).items():
         gap, own = _loss_and_attention(case, local)
@@ -264,7 +267,7 @@ def attention(case: Case) -> Row:
 
 
 def _time_to_loss(source: str, sign: int, kappas: tuple[float, float]) -> Experiment:
-    """Claim that the time to L_p - L*_p <= 1e-3, over ln P, grows as P^(1 - kappa_s)."""
+    """Claim that the time to L_p - L*_p <= 1e-3, divided by ln P, grows as P^(1 - kappa_s)."""
 
     def measure(case: Case) -> Row:
         law, time = case.parameters, grid.moment(case, "E5")["time"]

@@ -1,8 +1,9 @@
 r"""Laws and training runs that claims share, hypotheses of claims, and bounds on rounding.
 
-The unit of time is :math:`K P / C_s`, in which phases last about equally long at every size, as
-alpha_m starts at about :math:`\gamma (1 - \gamma) (C_s - 1) / (P K)`. With a constant latent z,
-scores z Phi move :math:`z^4` times as fast, so every time is divided by :math:`E[z^4]`.
+The rate alpha_m starts at about :math:`\gamma (1 - \gamma) (C_s - 1) / (P K)`. In units of
+:math:`K P / C_s` the phases therefore last about equally long at every size. If the latent is a
+constant z, scores z Phi move :math:`z^4` times as fast as with z = 1. The unit of time is therefore
+divided by :math:`E[z^4]`.
 """
 
 from __future__ import annotations
@@ -26,36 +27,36 @@ from theory.papers.masked_image_modeling.model import latent_moment
 from theory.papers.masked_image_modeling.required_sizes import Condition, least_patches
 
 SHOWN = ("P", "K", "C_global", "C_local", "gamma", "z", "Delta")
-"""Parameters that verdicts name."""
+"""Names of the parameters that verdicts print."""
 POSITIVE = {"P": 4096, "C_global": 2048, "C_local": 16}
 NEGATIVE = {"P": 4096, "C_global": 128, "C_local": 64}
 SLIGHT = {"P": 4096, "C_global": 832, "C_local": 64}
 """Sizes with a small positive gap, Delta = 0.117."""
 SMALL = {"P": 12, "C_global": 8, "C_local": 2, "masked": 3}
 ABOVE, BELOW = (0.9, 0.3), (0.6, 0.4)
-"""(kappa_c, kappa_s) of two families along P with Delta near 0.5, and near -0.2."""
+"""(kappa_c, kappa_s) of two families of laws along P: Delta is near 0.5, and near -0.2."""
 SIZES = (512, 1024, 2048, 4096, 8192)
 MORE_SIZES = (724, 1448, 2896, 5792)
-"""Additional numbers of patches with --thorough; above 8192 patches a run takes minutes."""
+"""Numbers of patches that --thorough adds; above 8192 patches a run takes minutes."""
 FINE = 0.01
-"""Learning rate in units of time, at which the time of the switch is accurate to a percent."""
+"""Learning rate in `unit`; with it the time of the switch is accurate to a percent."""
 LARGEST = 2.0
-"""Largest learning rate divided by K, as rapid growth takes a time of order K at any P."""
+"""Maximum learning rate divided by K; rapid growth takes a time of order K at any P."""
 LONG = 20.0
-"""Horizon of a run, in units of time."""
+"""Final time of a run, in `unit`."""
 LEAST_TIME = 500.0
-"""Smallest horizon divided by K; by then the loss above its floor is K/(4 t) at all sizes."""
+"""Minimum final time divided by K; by then the loss above its floor is K/(4 t) at all sizes."""
 RECORDS = 800
 DENSE = 5.0
-"""Largest time between records, divided by K; rapid growth takes a time of about 30 K."""
+"""Maximum time between records, divided by K; rapid growth takes a time of about 30 K."""
 ORDER_ONE = 0.1
-"""Smallest |Delta| that counts as of order one."""
+"""Minimum |Delta| that counts as of order one."""
 APART = 4.0
-"""Largest ratio of latents for which one step size and one horizon suit all."""
+"""Maximum ratio of latents; above it, no step size and final time suit all of them."""
 SMALL_SHARE = 0.1
-"""Ratio to the leading correlation up to which another correlation counts as small."""
+"""Maximum ratio to the leading correlation at which another correlation counts as small."""
 MANY = 1 + 1 / SMALL_SHARE
-"""Number of patches of an area from which the attention to one mate is a small share."""
+"""Minimum number of patches of an area at which one mate has a small share of the attention."""
 ROUNDING = 1e-12
 SPREADS = (0.0, 0.5, 1.0, 2.0, 4.0)
 """Standard deviations of the entries of a random Q."""
@@ -66,7 +67,7 @@ claim = partial(any_claim, shown=SHOWN)
 
 
 def sizes_along(P: int, exponents: Sequence[float] = ABOVE) -> dict[str, int]:
-    """Sizes of one cluster nearest to P^kappa_c and P^kappa_s, by parameter name."""
+    """Sizes of one cluster nearest to P^kappa_c and P^kappa_s, by the parameters' names."""
     core, local = exponents
     size = max(2, round(P**local))
     left = P - round(P**core)
@@ -74,27 +75,27 @@ def sizes_along(P: int, exponents: Sequence[float] = ABOVE) -> dict[str, int]:
 
 
 def family(exponents: Sequence[float] = ABOVE) -> dict[str, Any]:
-    """Laws along P at fixed exponents, as keywords of a claim."""
+    """Keywords of `claim` for laws of growing P with fixed exponents (kappa_c, kappa_s)."""
     laws, more = ([sizes_along(P, exponents) for P in sizes] for sizes in (SIZES, MORE_SIZES))
     return {"laws": laws, "thorough": more}
 
 
 def unit(law: Any) -> float:
-    """Unit of time K P / C_s over E[z^4], with the global size as C_s without a local area."""
+    """Unit of time K P / (C_s E[z^4]); C_s is the global size if there is no local area."""
     return float(law.K * law.P / (law.C_local or law.C_global)) / speed(law)
 
 
 def speed(law: Any) -> float:
-    """Speed E[z^4] of z Phi relative to z = 1, as the gradient is z^3 f'(z Phi)."""
+    """Speed E[z^4] of z Phi relative to that at z = 1; the gradient is z^3 f'(z Phi)."""
     return float(latent_moment(law.z, law.odds, 4))
 
 
 @lru_cache(maxsize=48)
 def trained(make: Any, law: Any, horizon: float = LONG, repeat: Repeat = ONCE) -> tuple[Any, Any]:
-    """Reduced problem and its gradient descent in fine steps, cached because claims share runs.
+    """Reduced problem, and gradient descent on it in fine steps; cached because claims share runs.
 
-    `make`: ``ReducedPopulation`` of the system; `horizon`: time at the end in units of time;
-    `repeat`: factors of the step size and the horizon.
+    `make`: ``ReducedPopulation`` of the system; `horizon`: final time in `unit`; `repeat`: factors
+    of the step size and the final time.
     """
     fast = law.K / speed(law)
     eta = min(FINE * unit(law), LARGEST * fast) * repeat.eta_factor
@@ -108,7 +109,7 @@ def trained(make: Any, law: Any, horizon: float = LONG, repeat: Repeat = ONCE) -
 
 
 def descended(case: Case) -> tuple[Any, Any]:
-    """Training run of a claim; undecided for latents too different for one step size."""
+    """Training run of a claim; undecided if latents are too different for one step size."""
     law = case.parameters
     if law.U > APART * law.L:
         raise Undecided(
@@ -129,7 +130,7 @@ def moment(case: Case, event: str) -> dict[str, float]:
 
 
 def switch(case: Case) -> dict[str, float]:
-    """Moment of the switch of the dominant effects, E2; undecided without an end of Phase I."""
+    """Time, state and observables at the switch E2; undecided if Phase I is absent or open."""
     rho = case.run["rho"]
     if not rho[0] > 1:
         raise Undecided(f"rho starts at {rho[0]:.3g}, so there is no Phase I")
@@ -137,7 +138,7 @@ def switch(case: Case) -> dict[str, float]:
 
 
 def since(case: Case, event: str) -> slice:
-    """Slice of the records from an event on; empty if the event does not occur."""
+    """Slice of the records at and after an event; empty if the event does not occur."""
     first, count = case.run.events[event].time, len(case.run.time)
     return slice(count if isnan(first) else int(np.searchsorted(case.run.time, first)), count)
 
@@ -154,19 +155,19 @@ def crossings(run: Any) -> int:
 
 
 def in_time(case: Case, values: FloatArray) -> Row:
-    """Row with the curve of values over time, labelled by the gap, without the start."""
+    """Row with a curve of values against time, labelled by Delta and P; the start is left out."""
     label = rf"$\Delta = {case.parameters.Delta:.3g}$, $P = {case.parameters.P}$"
     return {"curves": {label: (case.run.time[1:], values[1:])}}
 
 
 def in_units(case: Case, values: FloatArray) -> Row:
-    """Row with the curve of values over time in units of K P / C_s, labelled by P."""
+    """Row with a curve of values against time in `unit`, labelled by P; the start is left out."""
     law = case.parameters
     return {"curves": {f"$P = {law.P}$": (case.run.time[1:] / unit(law), values[1:])}}
 
 
 def visible_from(law: Any, condition: Condition) -> Row:
-    """Row for a statement on large P: undecided below the P at which its condition is met."""
+    """Row for a statement on large P; undecided if P is too small for the statement's condition."""
     exponents = (law.kappa_c, law.kappa_s)
     needed = least_patches(condition, exponents, law.gamma, law.P)
     row: Row = {"needed": f"needs {near(needed)}" if needed > law.P else "large enough"}
@@ -174,12 +175,12 @@ def visible_from(law: Any, condition: Condition) -> Row:
 
 
 def near(size: float) -> str:
-    """Order of magnitude of a number of patches, in words."""
+    """Text with the order of magnitude of a number of patches, such as "P near 3e5"."""
     return f"P near {size:.0e}".replace("e+0", "e").replace("e+", "e")
 
 
 def at_largest(rows: list[Row], finding: Finding) -> Finding:
-    """Finding decided by the largest P; smaller sizes show the trend."""
+    """Let the largest P decide a finding; smaller P only show the trend."""
     last = rows[-1]
     missing = (last.get("missing", "size"),)
     return replace(finding, holds=last["holds"], measured=float(last["value"]), missing=missing)
@@ -188,11 +189,11 @@ def at_largest(rows: list[Row], finding: Finding) -> Finding:
 def requires(
     sign: int = 0, large: bool = False, local: bool = True, many: bool = False
 ) -> Callable[[Any], None]:
-    """Requirement that raises Undecided for parameters outside a claim's hypothesis.
+    """Function that raises Undecided for parameters outside a claim's hypothesis.
 
     `sign`: required sign of Delta, 0 for any; `large`: whether |Delta| must be of order one;
     `local`: whether the claim is about a local patch with a mate, otherwise about a global one;
-    `many`: whether areas must be so large that one mate has a small share.
+    `many`: whether one mate must have a small share of the attention.
     """
 
     def require(law: Any) -> None:
@@ -223,24 +224,24 @@ LARGE_GAP = requires(large=True)
 ALONG_P: dict[str, Any] = family() | {
     "run": descended, "require": POSITIVE_GAP, "varies": ("step size",)
 }  # fmt: skip
-"""Keywords of `claim` for laws along P with a positive gap."""
+"""Keywords of `claim` for laws of growing P with a positive gap."""
 
 
 def known_error(law: Any, entry: float = SPREADS[-1]) -> float:
-    """Largest relative rounding error of a term, with `entry` the largest entry of Q."""
+    """Maximum relative rounding error of a term, if `entry` is the largest entry of Q."""
     return float(16 * np.finfo(np.float64).eps * max(1.0, law.U * entry))
 
 
 def rounding_of_rates(law: Any, entry: float) -> float:
-    """Largest rounding error of a rate of Phi, if `entry` is the largest entry of Q."""
+    """Maximum rounding error of a rate of Phi, if `entry` is the largest entry of Q."""
     return known_error(law, entry) * float(law.gamma * law.U**3 / law.K)
 
 
 def scale_of(law: Any, largest: float, power: int) -> float:
-    """Scale of a relative difference: the largest value, but at least the rounding of its terms.
+    """Scale for relative differences: two computations agree within `ROUNDING` times this scale.
 
-    With saturated attention, terms of size z^power cancel, so two computations agree only within
-    `ROUNDING` times this scale. `largest`: largest of the values; `power`: power of the latent in a
-    term, 2 for a loss or a rate of Ups, 3 for a rate of Phi.
+    It is the largest value, or more if attention is saturated, where terms of size z^power cancel.
+    `largest`: largest of the compared values; `power`: power of the latent in a term, which is 2
+    for a loss or a rate of Ups, 3 for a rate of Phi.
     """
     return max(float(largest), known_error(law) / ROUNDING * law.gamma * law.U**power)

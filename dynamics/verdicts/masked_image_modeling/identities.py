@@ -1,9 +1,10 @@
-r"""Statements that hold at every Q, measured on every entry of Q at random Q.
+r"""Statements that hold for every matrix Q, measured with the full problem at random Q.
 
-Appendix A.1, Lemmas A.1, A.8, 5.1, 5.2, equations (3.2) and (5.1), and the key observation of
-Section 5.1. The full problem in a random basis is compared with the lemmas' formulas
-(`theory.papers.masked_image_modeling.averages`), which the available text of the paper lacks. The
-attention to an area, equation (3.2), is
+They are Appendix A.1, Lemmas A.1, A.8, 5.1, 5.2, equations (3.2) and (5.1), and the key observation
+of Section 5.1. The available text of the paper lacks the formulas of the lemmas; the full problem,
+in a random basis, is compared with those of `theory.papers.masked_image_modeling.averages`.
+Equation (3.2) is the attention of patch p to area a of cluster k, where M are the masked patches,
+u_pq is the attention to q and D normalizes the softmax:
 
 .. math:: \sum_{q \in P_{k,a}} u_{pq} = \frac{1}{D} \Big( e^{z_a \Phi_a}
    \sum_{q \notin M} e^{\Upsilon_{p \to q}} + \sum_{q \in M} e^{\Upsilon_{p \to q}} \Big).
@@ -37,23 +38,23 @@ from theory.papers.masked_image_modeling.images import image_count, sampled_imag
 from theory.papers.masked_image_modeling.symmetry import feature_offsets
 
 EXACT = 1e-17
-"""Value drawn in place of a zero difference, on a logarithmic axis."""
+"""Value drawn on a logarithmic axis in place of a difference 0."""
 CROSSED = {"family": "custom", "areas": "0,0,0,0,1,1,2,2;0,0,1,1,0,2,0,2", "masked": 4}
-"""Two clusters whose areas cross without symmetry, small enough to enumerate."""
+"""Two clusters whose areas cross without symmetry; all masked images can be enumerated."""
 LATENTS = CROSSED | {"masked": 3, "z": "0.7,1.3", "odds": "0.4,0.6"}
 PAIRS = grid.POSITIVE | {"C_local": 2}
-"""Law with local areas of two patches, so that a patch has one mate."""
+"""Law with local areas of two patches; a local patch has one mate."""
 STEPS, ETA = 300, 2.0
 MOST_SECONDS = 20.0
-"""Largest predicted seconds of a claim at one law; ten times as many with --thorough."""
+"""Maximum predicted seconds of a claim at one law (ten times as many with --thorough)."""
 COUNTABLE = 10**9
-"""Number of masked images above which the full problem refuses to enumerate them."""
+"""Maximum number of masked images for a prediction of seconds; the full problem refuses more."""
 PER_AREA, PER_KEY = 2.5e-4, 5e-8
-"""Seconds of `paper_values` for each patch and feature, and for each key of a masked patch."""
+"""Seconds of `paper_values` per patch and feature (first), per key of a masked patch (second)."""
 STEP = 1e-3
-"""Step of finite differences of the loss along a random unit direction."""
+"""Length of the finite differences of the loss along a random unit direction."""
 SLOPE = 1e-6
-"""Largest relative error of finite differences of the loss."""
+"""Maximum relative error of finite differences of the loss."""
 IMAGES = 200
 """Number of masked images drawn at each spread of the entries of Q."""
 AT_RANDOM_Q: dict[str, Any] = {
@@ -64,7 +65,7 @@ AT_RANDOM_Q: dict[str, Any] = {
 
 
 def enumerated(case: Case, gradients: int, statements: int = 0) -> Any:
-    """Full problem; undecided if gradients and `paper_values` would take too long."""
+    """Full problem; undecided if its gradients and calls of `paper_values` would take too long."""
     law, images = case.parameters, image_count(case.parameters)
     if images <= COUNTABLE:
         needed = gradients * population_seconds(law)
@@ -80,7 +81,7 @@ def enumerated(case: Case, gradients: int, statements: int = 0) -> Any:
 
 
 def at_random_q(case: Case, measure: Callable[[Any, Any, float], float], gradients: int = 1) -> Row:
-    """Row with the largest ``measure(problem, generator, spread)`` over spreads of random Q."""
+    """Row with the largest ``measure(problem, generator, spread)`` over the spreads of Q."""
     problem = enumerated(case, gradients * len(SPREADS), len(SPREADS))
     generator = np.random.default_rng(case.seed)
     values = [float(measure(problem, generator, spread)) for spread in SPREADS]
@@ -95,7 +96,7 @@ def at_random_q(case: Case, measure: Callable[[Any, Any, float], float], gradien
     ROUNDING, **AT_RANDOM_Q | {"laws": (CROSSED, grid.SMALL)},
 )  # fmt: skip
 def appendix_a_1(case: Case) -> Row:
-    """Leaks of the gradient along v^T Q, and of a row of Q when other rows change."""
+    """Gradient along v^T Q, and change of a row's gradient when other rows of Q change."""
     law, problem = case.parameters, enumerated(case, 2 * len(SPREADS) + STEPS)
 
     def leak(problem: Any, _: Any, spread: float) -> float:
@@ -103,7 +104,7 @@ def appendix_a_1(case: Case) -> Row:
         state = spread * generator.normal(size=(law.d, law.d))
         slope = problem.gradient(state).reshape(state.shape)
         position = problem.positions[int(generator.integers(law.P))]
-        # Every row of Q except the patch's own, e_p^T Q, is drawn again.
+        # Every row of Q is drawn again except e_p^T Q, the row of patch p.
         fresh = spread * generator.normal(size=state.shape)
         other = fresh + np.outer(position, position @ (state - fresh))
         moved = position @ (problem.gradient(other).reshape(state.shape) - slope)
@@ -116,7 +117,7 @@ def appendix_a_1(case: Case) -> Row:
 
 
 def _size_of(law: Any, entry: float) -> float:
-    """Scale of a difference: at least 1, and the rounding at `entry` divided by `ROUNDING`."""
+    """Scale of a difference: the rounding error at `entry` over `ROUNDING`, but at least 1."""
     return max(1.0, known_error(law, entry) * entry / ROUNDING)
 
 
@@ -125,7 +126,7 @@ def _of(what: str) -> str:
 
 
 def _against_paper(source: str, what: str, power: int) -> Experiment:
-    """Claim that values of the full problem equal the paper's formula."""
+    """Claim that a value of the full problem (`what`) equals the paper's formula."""
 
     def measure(problem: Any, generator: np.random.Generator, spread: float) -> float:
         law, positions, features = problem.parameters, problem.positions, problem.features
@@ -157,7 +158,7 @@ lemma_5_2 = _against_paper("Lemma 5.2", "rate of Ups", 2)
     picture=Picture(TIME, "size", {"rounding": ROUNDING}),
 )  # fmt: skip
 def equation_5_1(case: Case) -> Row:
-    """Distance of Ups from the sum of its parts by cluster, along full descent."""
+    """Difference of Ups and the sum of its clusters' parts, along descent on the full problem."""
     law, steps = case.parameters, STEPS if case.thorough else STEPS // 5
     problem, eta = enumerated(case, 3 * steps, steps), case.rate(ETA)
     run = descend(problem, eta, steps, record=1)
@@ -179,7 +180,7 @@ def equation_5_1(case: Case) -> Row:
     ">", ROUNDING, **AT_RANDOM_Q,
 )  # fmt: skip
 def nonconvex(case: Case) -> Row:
-    """Loss half way between two points of a ray, Q and 3 Q."""
+    """Loss at 2 Q divided by the mean of the losses at Q and 3 Q, minus 1."""
     law = case.parameters
 
     def measure(problem: Any, generator: np.random.Generator, spread: float) -> float:
@@ -197,7 +198,7 @@ def nonconvex(case: Case) -> Row:
                "loss, over its norm"),),
 )  # fmt: skip
 def lemma_a_1(case: Case) -> Row:
-    """Every gradient entry against the lemma, and the lemma against slopes of the loss."""
+    """Difference of the gradient and the lemma, and of the lemma and finite differences."""
     law, slopes = case.parameters, []
 
     def measure(problem: Any, generator: np.random.Generator, spread: float) -> float:
@@ -206,7 +207,7 @@ def lemma_a_1(case: Case) -> Row:
         off = np.abs(problem.gradient(state).reshape(state.shape) - stated).max()
         way = generator.normal(size=state.shape)
         way /= np.linalg.norm(way)
-        # Scores move as z Phi, and a power of two keeps the step near STEP for latents near 1.
+        # Scores move as z Phi, so the step is divided by a power of two near the largest latent.
         step = STEP / 2.0 ** max(0, floor(log2(law.U)))
         near, far = (
             problem.risk(state + h * way) - problem.risk(state - h * way) for h in (step, 2 * step)
@@ -224,7 +225,7 @@ def lemma_a_1(case: Case) -> Row:
     ROUNDING, **AT_RANDOM_Q,
 )  # fmt: skip
 def equation_3_2(case: Case) -> Row:
-    """Attention to every area from the vectors, against its unmasked and its masked part."""
+    """Difference of the softmax's attention to every area and the sum of both parts of (3.2)."""
     law, first = case.parameters, feature_offsets(case.parameters.area_ids)
 
     def measure(problem: Any, generator: np.random.Generator, spread: float) -> float:
@@ -237,7 +238,7 @@ def equation_3_2(case: Case) -> Row:
             opened = (latent * phi[masked, first[k] : first[k + 1]])[:, areas]
             hidden = np.isin(np.arange(law.P), masked)
             scores = ups[masked] + np.where(hidden, 0.0, opened)
-            # The first term is e^(z Phi) times a sum of e^Ups; one exponential avoids overflow.
+            # One exponential of z Phi + Ups avoids the overflow of e^(z Phi) in the first term.
             weights = np.exp(scores - scores.max(axis=1, keepdims=True))
             stated = (weights * ~hidden) @ inside + (weights * hidden) @ inside
             stated /= stated.sum(axis=1, keepdims=True)
@@ -248,7 +249,7 @@ def equation_3_2(case: Case) -> Row:
 
 
 def _latents_are_one(law: Any) -> None:
-    """Raise Undecided unless z = 1: |rate of Ups| <= |rate of Phi| / z, as Phi moves by z r."""
+    """Raise Undecided unless all latents z are 1; else |rate of Ups| <= |rate of Phi| / z."""
     grid.requires()(law)
     if law.z != (1.0,):
         words = "image by image the rate of Ups is at most 1/z of that of Phi"
@@ -267,7 +268,7 @@ def _latents_are_one(law: Any) -> None:
     picture=Picture(TIME, r"rate of $\Upsilon$ over rate of $\Phi$, means", {"equal rates": 1.0}),
 )  # fmt: skip
 def key_observation(case: Case) -> Row:
-    """Rates of Ups against rates of Phi of the same area: for each image, and their means."""
+    """Rates of Ups over rates of Phi for the same area: in each image, and means over images."""
     law, found = case.parameters, [_excess(case.parameters, s, case.seed) for s in SPREADS]
     row: Row = dict(zip(("value", "share"), map(float, np.max(found, axis=0)), strict=True))
     if law.K > 1:  # the reduced problem sums rates over clusters
@@ -281,16 +282,17 @@ def key_observation(case: Case) -> Row:
 
 
 def _excess(law: Any, spread: float, seed: int) -> tuple[float, float]:
-    """Relative excess of |rate of Ups| over |rate of Phi|, and u/A: largest over images, keys.
+    """Largest excess of |rate of Ups| over |rate of Phi|, relative, and largest u/A.
 
-    One random row of Q is used, whose patch is masked in all images.
+    Both are maxima over images and keys, for one random row of Q, whose patch is always masked; u
+    is the attention to a key, A that to the key's area.
     """
     generator = np.random.default_rng(seed)
     images = sampled_images(law, IMAGES, generator)
     p, excess, share, largest = int(images.masked[0, 0]), 0.0, 0.0, 0.0
     phi, ups = ({p: spread * generator.normal(size=size)} for size in (law.features, law.P))
     for query in queries(law, phi, ups, images, [p]):
-        # Phi of an area moves by z times the change of its unmasked scores.
+        # In one image, Phi of an area moves by z times the change of the area's unmasked scores.
         over = np.abs(query.beta) - np.abs(query.alpha / query.z)[:, query.areas]
         excess = max(excess, float(over.max(where=~query.masked, initial=0.0)))
         largest = max(largest, float(np.abs(query.alpha).max(initial=0.0)))

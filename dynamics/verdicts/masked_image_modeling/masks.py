@@ -1,20 +1,20 @@
 """Unmasked patches of an area, the loss that masks leave, and correlations with positions alone.
 
-Lemmas A.6, A.7, A.9 and A.10: the available text of the paper has their proofs in words, without
-formulas. As recalled here, the number h of unmasked patches among the C of an area is
-hypergeometric with mean (1 - gamma) C, and
+The available text of the paper has the proofs of Lemmas A.6, A.7, A.9 and A.10 in words, without
+formulas. As recalled here, the number h of unmasked patches among the C patches of an area is
+hypergeometric with mean (1 - gamma) C. The lemmas are:
 
 - A.6: |h - (1 - gamma) C| > (1 - gamma) C / 2 has at most the probability 2 exp(-(1 - gamma)^2 C /
   2), Hoeffding's bound, which holds for draws without replacement;
 - A.7: h = 0 has at most the probability gamma^C = exp(-C ln(1/gamma)), a product of C shares;
-- A.9: L*_p >= L_p^low, the mean of z^2 / 2 over masks that hide all of p's area, and descent
-  approaches L_p^low arbitrarily closely;
-- A.10: with l the loss over the masks of A.6 only, l <= L_p - L_p^low <= l + the largest loss of an
-  image, U^2, times the bound of A.6.
+- A.9: the infimum L*_p of the loss is at least L_p^low, the mean of z^2 / 2 over masks that hide
+  all of p's area, and descent approaches L_p^low arbitrarily closely;
+- A.10: l <= L_p - L_p^low <= l + U^2 b, where l is the loss over masks with |h - (1 - gamma) C| <=
+  (1 - gamma) C / 2, b is the bound of A.6 and U^2 is the largest loss of an image.
 
-Sections 3.1, 4 and 5.4: the least loss with correlations with positions alone
-(`theory.papers.masked_image_modeling.positions_alone`), their attention to masked patches, and
-their size.
+Claims of Sections 3.1, 4 and 5.4 are on correlations with positions: the minimum loss with these
+correlations alone (`theory.papers.masked_image_modeling.positions_alone`), the attention to masked
+patches, and the size after training.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ from theory.papers.masked_image_modeling.model import fully_masked
 from theory.papers.masked_image_modeling.positions_alone import least_by_positions, position_loss
 
 HALF = Fraction(1, 2)
-"""Largest relative deviation of an area's number of unmasked patches from its mean."""
+"""Relative deviation from the mean above which a number of unmasked patches is unlikely (A.6)."""
 NEAR = 0.05
-"""Ratio of the loss above the floor to its start value below which the floor counts as reached."""
+"""The floor counts as reached if the loss above it is at most this share of its start value."""
 SIZES = (2, 4, 8, 12, 16, 24, 32, 48, 64)
-"""Numbers of patches of an area in a picture."""
+"""Sizes of areas, in patches, along the axis of a picture."""
 CHANCES: dict[str, Any] = {
     "laws": (*(
         {"P": P, "C_global": P // 2, "C_local": size, "masked": masked}
@@ -58,17 +58,17 @@ CHANCES: dict[str, Any] = {
 }  # fmt: skip
 ONE = {"P": 40, "C_global": 16, "C_local": 4, "masked": 20}
 TWO = {"family": "two_cluster_grid", "b11": 8, "b10": 8, "C_local": 4, "T": 1, "masked": 20}
-"""Two clusters whose local areas cross like rows and columns, with equally many patches each."""
+"""Two clusters whose local areas, all of equal size, cross like rows and columns."""
 LEFT = 0.1
-"""Ratio of the loss above the floor to its start value above which attention is insufficient."""
+"""Attention is insufficient if the loss above the floor is at least this share of its start."""
 NOTHING = 1e-6
-"""Ratio of the loss above the floor to its start value that counts as zero."""
+"""The loss above the floor counts as zero if it is at most this share of its start value."""
 MOST = 200
-"""Largest number of patches for a convex program with one variable for each patch."""
+"""Maximum number of patches; above it, a convex program with a variable per patch is slow."""
 STRONG = 30.0
-"""Scores z Phi at which features alone attend to the own area."""
+"""Size of scores z Phi so large that attention by features is on the own area only."""
 CLOSE = 1.1
-"""Largest ratio of two numbers that count as near."""
+"""Maximum ratio of two numbers at which they count as close."""
 ALONE: dict[str, Any] = {
     "also": (
         Also("features", "<=", NOTHING, "largest share that features alone leave"),
@@ -82,7 +82,7 @@ ALONE: dict[str, Any] = {
 
 
 def off_chance(P: int, masked: int, size: int) -> Fraction:
-    """Probability that an area's unmasked patches are off their mean by more than half of it."""
+    """Probability that an area's number of unmasked patches is off its mean by more than half."""
     mean = Fraction(size * (P - masked), P)
     off = [h for h in range(size + 1) if abs(h - mean) > HALF * mean]
     ways = sum(comb(size, h) * comb(P - size, P - masked - h) for h in off if h <= P - masked)
@@ -98,7 +98,7 @@ def _bound_of_a_6(gamma: float, size: int) -> float:
     **CHANCES,
 )  # fmt: skip
 def lemma_a_6(case: Case) -> Row:
-    """Probability that an area's unmasked patches are far from their mean, over its bound."""
+    """Probability of an unlikely number of unmasked patches in an area, divided by its bound."""
     return _chances(case, off_chance, _bound_of_a_6)
 
 
@@ -107,12 +107,12 @@ def lemma_a_6(case: Case) -> Row:
     **CHANCES,
 )  # fmt: skip
 def lemma_a_7(case: Case) -> Row:
-    """Probability that no patch of an area is unmasked, over its bound."""
+    """Probability that an area is masked as a whole, divided by the bound of the lemma."""
     return _chances(case, fully_masked, lambda gamma, size: gamma**size)
 
 
 def _chances(case: Case, chance: Callable[..., Any], bound: Callable[..., float]) -> Row:
-    """Probabilities of an event over their bounds, for the areas of a law."""
+    """Row with the largest ratio of ``chance`` to ``bound`` over the areas of a law."""
     law = case.parameters
     sizes = sorted({int(n) for areas in law.area_ids for n in np.bincount(areas)})
     exact = [float(chance(law.P, law.masked, n)) for n in sizes]
@@ -135,7 +135,7 @@ def _chances(case: Case, chance: Callable[..., Any], bound: Callable[..., float]
     picture=Picture(TIME, "loss over the unavoidable error", {"unavoidable": 1.0}),
 )  # fmt: skip
 def lemma_a_9(case: Case) -> Row:
-    """Loss of local and global patches over the unavoidable error, along descent."""
+    """Loss of local and global patches divided by the unavoidable error, along descent."""
     law, run, rows = case.parameters, case.run, case.problem.rows
     least, full, left, curves = [], [], [], {}
     floors = {n: float(f) for n, f in zip(rows.names, rows.floors, strict=True) if f > 0}
@@ -164,7 +164,7 @@ def lemma_a_9(case: Case) -> Row:
     also=(Also("least", ">=", -ROUNDING, "least of that difference"),),
 )  # fmt: skip
 def lemma_a_10(case: Case) -> Row:
-    """Loss above the unavoidable error, against the two bounds of Lemma A.10."""
+    """Loss above the unavoidable error, minus the loss over likely masks, over its bound."""
     law, least = case.parameters, []
 
     def measure(problem: Any, generator: np.random.Generator, spread: float) -> float:
@@ -192,14 +192,14 @@ def _few_patches(law: Any) -> None:
 
 
 def _one_cluster(law: Any) -> None:
-    """Raise Undecided for several clusters, between which patterns differ."""
+    """Raise Undecided unless there is one cluster, with few patches."""
     _few_patches(law)
     if law.K > 1:
         raise Undecided("the claim is about one cluster", "law")
 
 
 def _patterns_differ(law: Any) -> None:
-    """Raise Undecided if every patch has a mate that is its mate in all clusters."""
+    """Raise Undecided if every patch has a mate that shares its area in all clusters."""
     _few_patches(law)
     areas = law.area_ids
     mates = (areas[:, :, None] == areas[:, None, :]).all(axis=0).sum(axis=1) - 1
@@ -209,7 +209,7 @@ def _patterns_differ(law: Any) -> None:
 
 
 def _shares(case: Case) -> Row:
-    """Loss above the floor over its start value, with positions alone and with features alone."""
+    """Share of the first loss above the floor that positions alone and features alone leave."""
     law, problem = case.parameters, case.system.ReducedPopulation(case.parameters)
     rows, first = problem.rows, problem.observables(problem.initial_state)
     strong, size = np.zeros(problem.layout.size), STRONG / law.L
@@ -239,7 +239,7 @@ def _shares(case: Case) -> Row:
     LEFT, laws=(TWO,), thorough=(TWO | {"masked": 1},), require=_patterns_differ, **ALONE,
 )  # fmt: skip
 def section_3_1(case: Case) -> Row:
-    """Least loss with positions alone, and with features alone, if clusters cross."""
+    """Minimum loss with positions alone, and loss with features alone, if patterns differ."""
     return _shares(case)
 
 
@@ -249,9 +249,9 @@ def section_3_1(case: Case) -> Row:
     NOTHING, laws=(ONE | {"masked": 1},), require=_one_cluster, **ALONE,
 )  # fmt: skip
 def one_cluster(case: Case) -> Row:
-    """Least loss with positions alone in one cluster, with only patch p masked."""
+    """Minimum loss with positions alone in one cluster, where only patch p is masked."""
     row = _shares(case)
-    # Further masked patches of the own area draw attention: see the claim `masked_patches`.
+    # If more patches of the own area are masked, they draw attention (see `masked_patches`).
     return row | {"value": row["at_most"]} | ({"open": "law"} if case.parameters.masked > 1 else {})
 
 
@@ -265,7 +265,7 @@ def one_cluster(case: Case) -> Row:
     picture=Picture(TIME, "attention to masked patches"),
 )  # fmt: skip
 def masked_patches(case: Case) -> Row:
-    """Attention to masked patches in one cluster, whose pattern is the same in all images."""
+    """Attention to masked patches in one cluster, with positions alone and after training."""
     row, run = _shares(case), case.run
     series = {name: run[f"{name}_masked"] for name in case.problem.rows.names}
     after = max(float(values[-1]) for values in series.values())
@@ -284,7 +284,7 @@ def masked_patches(case: Case) -> Row:
     picture=Picture(TIME, r"largest $|\Upsilon|$ over $\Phi_m$", {"nearly zero": grid.SMALL_SHARE}),
 )  # fmt: skip
 def section_5_4(case: Case) -> Row:
-    """Largest correlation with a position over Phi_m at the end, for several local sizes."""
+    """Largest final correlation of a local patch with a position, divided by Phi_m."""
     law, run, (_, own, others) = case.parameters, case.run, case.problem.rows.roles(local=True)
     sizes = np.abs([run[name] for name in others if "_Ups_" in name]).max(axis=0)
     share = sizes[1:] / np.abs(run[own][1:])

@@ -1,8 +1,8 @@
-"""Phases of a local patch with a positive information gap, along P at fixed exponents.
+"""Phases of a local patch with a positive information gap, for growing P at fixed exponents.
 
-Section 5.2 and Lemma 5.3: Phase I, in which Phi_0 falls, and the switch to Phi_m. Section 5.3 and
-Theorem F.3: rapid growth and convergence of Phi_m, frozen correlations, and ratios of gradients in
-each stage.
+Section 5.2 and Lemma 5.3 describe Phase I, in which Phi_0 falls, and the switch to Phi_m. Section
+5.3 and Theorem F.3 describe rapid growth and convergence of Phi_m, frozen correlations, and ratios
+of gradients in each stage.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from theory.papers.masked_image_modeling.required_sizes import (
 )
 
 STEADY = 1.25
-"""Largest ratio of the exponents over the two halves of the sizes that counts as equal."""
+"""Maximum ratio of early to late exponent at which they count as equal (halves of the sizes)."""
 STILL = 0.1
-"""Largest relative change of attention that counts as unchanged."""
+"""Maximum relative change at which attention counts as unchanged."""
 BOOST = 2.0
-"""Smallest growth of a rate that counts as rapid."""
+"""Minimum factor by which a rate grows if its growth counts as rapid."""
 LEADING_GROWTH = 8 / 81
-"""Growth of alpha_m from switch to peak over P^(1 - kappa_s) / (1 - gamma): 4/27 over 3/2."""
+"""Leading order of (1 - gamma) P^(kappa_s - 1) times the growth of alpha_m from switch to peak."""
 MIDDLE = 0.3
-"""Largest distance of attention from 1/2 that counts as of order one."""
+"""Maximum distance from 1/2 at which attention counts as of order one."""
 UNCHANGED = 0.1
-"""Largest relative change of a correlation that counts as nearly unchanged."""
+"""Maximum relative change at which a correlation counts as nearly unchanged."""
 ONE_RUN = grid.ALONG_P | {"varies": ("step size", "time")}
 LINEAR = ("log", "linear")
 
@@ -51,7 +51,7 @@ LINEAR = ("log", "linear")
                     {"the paper's threshold": -1.0}, LINEAR),
 )  # fmt: skip
 def stage_1(case: Case) -> Row:
-    """Time at which Phi_0 passes the paper's threshold of stage 1, over the time of the switch."""
+    """Time at which Phi_0 passes the paper's threshold of stage 1, divided by the switch's time."""
     law, at = case.parameters, grid.switch(case)["time"]
     passed, here = grid.moment(case, "E1p"), case.run.events["E1"].time
     row = {"value": passed["time"] / at, "Phi_m": passed["Phi_m"], "with_gap_here": here / at}
@@ -61,7 +61,7 @@ def stage_1(case: Case) -> Row:
 
 
 def _shrinks(rows: list[Row], finding: Finding) -> Finding:
-    """Finding on Lemma 5.3: the share falls along P, and e^-Phi_0 is a power of P."""
+    """Let Lemma 5.3 hold only if the share falls with P and e^-Phi_0 is a positive power of P."""
     finding = grid.at_largest(rows, finding)
     if len(rows) < 4 or not all("Phi_0" in row for row in rows):
         return finding
@@ -86,7 +86,7 @@ def _shrinks(rows: list[Row], finding: Finding) -> Finding:
                     {"small": grid.SMALL_SHARE}),
 )  # fmt: skip
 def lemma_5_3(case: Case) -> Row:
-    """Correlations when Phi_m, after the switch, reaches a share of ln P."""
+    """Correlations at the time after the switch at which Phi_m reaches a given share of ln P."""
     run, law, at = case.run, case.parameters, grid.switch(case)
     share, later = float(SLACK + STAGE_2 * (1 - law.kappa_s)), grid.since(case, "E2")
     reached = np.flatnonzero(run["Phi_m"][later] >= share * log(law.P))
@@ -99,7 +99,7 @@ def lemma_5_3(case: Case) -> Row:
     row = {"value": float(rest[end] / run["Phi_m"][end]), "Phi_0": float(run["Phi_0"][end])}
     row |= {"at_switch": at["Phi_m"], "share": share}
     row |= grid.in_units(case, rest / np.where(run["Phi_m"] > 0, run["Phi_m"], np.nan))
-    # A small area can explain a large share, but not a rising Phi_0.
+    # A small area can explain a large value, but not a positive Phi_0.
     return row | ({"open": "size"} if law.C_local < grid.MANY and row["Phi_0"] < 0 else {})
 
 
@@ -111,7 +111,7 @@ def lemma_5_3(case: Case) -> Row:
     picture=Picture(grid.UNITS, r"$|\alpha_0| / \alpha_m$", {"equal rates": 1.0}),
 )  # fmt: skip
 def intuition(case: Case) -> Row:
-    """Phi_0 at the switch, and the ratio rho after it."""
+    """Correlation Phi_0 at the switch, and ratio rho of the rates after the switch."""
     law, phi, rho = case.parameters, grid.switch(case)["Phi_0"], case.run["rho"]
     after, depth = rho[grid.since(case, "E2")], law.Delta / 2 * log(law.P)
     row = {"value": float(np.exp(-phi)), "stated": float(np.exp(depth)), "depth": -phi / depth}
@@ -128,7 +128,7 @@ def intuition(case: Case) -> Row:
                     {"what counts as unchanged": 1 + STILL}),
 )  # fmt: skip
 def separation(case: Case) -> Row:
-    """Attention to the own area up to the end of stage 1, and times of the phases."""
+    """Growth of attention to the own area until the end of stage 1, and times of the phases."""
     events, law, own = case.run.events, case.parameters, case.run["A_m"]
     at, last = grid.switch(case), "the switch, before the paper's end of stage 1,"
     if events["E1p"].time < at["time"]:
@@ -147,7 +147,7 @@ def separation(case: Case) -> Row:
     picture=Picture(grid.UNITS, r"$\alpha_m$ over its first value"),
 )  # fmt: skip
 def rapid_growth(case: Case) -> Row:
-    """Growth of the rate of Phi_m from the switch to its peak."""
+    """Growth of alpha_m, the rate of Phi_m, from the switch to the peak of alpha_m."""
     grid.switch(case)
     law, rate, start = case.parameters, case.run["alpha_m"], grid.since(case, "E2").start
     peak = start + int(rate[start:].argmax())
@@ -160,7 +160,7 @@ def rapid_growth(case: Case) -> Row:
 
 
 def _constant(rows: list[Row], finding: Finding) -> Finding:
-    """Finding that A_m at the peak is of order one: its exponent in P is 0."""
+    """Let a finding hold only if the exponent in P of A_m at the peak is 0."""
     found = [row for row in rows if "A_m" in row]
     if len(found) < 3 or finding.holds is not True:
         return replace(finding, holds=None if finding.holds else finding.holds)
@@ -186,7 +186,7 @@ def end_of_growth(case: Case) -> Row:
     row |= {"slope": slope, "curves": {f"$P = {law.P}$": (run["A_m"][1:], run["alpha_m"][1:])}}
     if not slope <= gap.AS_ONE_OVER_T and gap.steepens(case, local=True):
         return row | {"open": "time"}
-    # At one size, A_m is one number, so only a loss that does not fall contradicts.
+    # One size gives no exponent of A_m, so only a loss that does not fall contradicts the claim.
     falls = slope <= gap.AS_ONE_OVER_T or row["left"] <= gap.FALLEN
     return row | ({"open": "size"} if not case.label and falls else {})
 
@@ -213,7 +213,7 @@ def frozen(case: Case) -> Row:
 
 
 def _vanishing(rows: list[Row], finding: Finding) -> Finding:
-    """Finding by the largest P; undecided if the share falls along P and may become small."""
+    """Let the largest P decide; undecided if the share is large there but falls with P."""
     finding = grid.at_largest(rows, finding)
     values = [row["value"] for row in rows]
     falls = bool((np.diff(values) < 0).all())
@@ -221,10 +221,10 @@ def _vanishing(rows: list[Row], finding: Finding) -> Finding:
 
 
 def _gradients(source: str, when: str, leading: str, first: str, last: str) -> Experiment:
-    """Claim on the largest other rate over the leading rate between two events."""
+    """Claim on the ratio of the largest other rate to the leading one, between two events."""
 
     def measure(case: Case) -> Row:
-        """Rates with other areas and with positions over the leading rate, for a local patch."""
+        """Largest rate of a local patch's other correlations, divided by the leading rate."""
         run, (_, _, others) = case.run, case.problem.rows.roles(local=True)
         grid.switch(case)
         start, end = (grid.since(case, event).start if event else None for event in (first, last))
