@@ -4,9 +4,9 @@ The networks are small versions of those in Section 6 of Jelassi, Sander, Li (20
 Li et al. (2023) and Section 6 of Huang et al. (2024). Two cores train one network in seconds to
 minutes; nothing is downloaded.
 
-Shuffling at grid size s permutes blocks of s x s pixels, in the same way in all images. If patches
-fit into the blocks, a transformer sees the same patches in another order, so its accuracy has the
-same distribution.
+Shuffling with block side s permutes blocks of s x s pixels, in the same way in all images. If each
+block consists of whole patches, a transformer sees the same patches in another order. Its accuracy
+then has the same distribution over seeds as on the original images.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dynamics.validation import InvalidRequest
 
 
 def require(module: str, package: str) -> Any:
-    """Import an optional dependency of ``images``, or raise InvalidRequest if not installed."""
+    """Import a module of an optional package; raise InvalidRequest if it is not installed."""
     try:
         return importlib.import_module(module)
     except ImportError:

@@ -1,16 +1,16 @@
 """Patch association: contrast of a matrix over patches between neighbours and other pairs.
 
 The matrix over pairs of patches is the Gram matrix of positions (Definition 2.2 of Jelassi, Sander,
-Li 2022) or the scores A. Each row is centred over the other patches, and all entries off the
-diagonal are divided by their root mean square. The contrast is then the mean over pairs of
-neighbours minus the mean over all other pairs.
+Li 2022) or the matrix A of attention scores. The mean of the off-diagonal entries of each row is
+subtracted, and all off-diagonal entries are divided by their root mean square. The contrast is then
+the mean over pairs of neighbours minus the mean over all other pairs.
 
 The p-value of a permutation test is the share of random relabellings of the patches, the identity
 included, with at least the measured contrast. Neighbouring patches have pixels of similar variance,
-so positions that depend on the variance alone are similar too; relabelling within `strata` of
-similar variance removes this effect, up to the width of a stratum. Since heads may attend to
-neighbours or away from them, a second p-value, ``either``, is that of the mean over heads of the
-squared contrast, with all heads relabelled in the same way.
+so positions that depend on the variance alone are also similar for neighbours. Relabelling within
+`strata` of similar variance removes this effect, up to the width of a stratum. Heads may attend to
+neighbours or away from them. A second p-value, ``either``, therefore tests the squared contrast,
+averaged over heads; a relabelling is the same for all heads.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from dynamics.problem import FloatArray
 
 RELABELLINGS = 999
 STRATUM = 4
-"""Approximate number of patches in a stratum."""
+"""Approximate number of patches in a stratum, a group of patches of similar pixel variance."""
 ROUNDING = 1e-12
-"""Largest relative difference of two contrasts that counts as equal."""
+"""Maximum difference of two contrasts that count as equal."""
 
 
 class Association(NamedTuple):
     """Contrast of neighbours with all other pairs, and its p-values.
 
-    `contrast`, shape (heads,), is in units of the root mean square entry; `p_value` is that of the
-    mean contrast over heads, `either` that of the mean squared contrast over heads.
+    `contrast`, shape (heads,), is in units of the root mean square entry. `p_value` tests the mean
+    contrast over heads; `either` tests the mean squared contrast over heads.
     """
 
     contrast: FloatArray
@@ -42,7 +42,7 @@ class Association(NamedTuple):
 
 
 def neighbours(rows: int, columns: int) -> NDArray[np.bool_]:
-    """Whether two squares of a grid have a side in common, shape (D, D).
+    """Mask, shape (D, D), of the pairs of squares of a grid with a common side; D squares in all.
 
     Examples
     --------
@@ -77,7 +77,8 @@ def association(
     """Contrast of neighbours with all other pairs, with p-values of a permutation test.
 
     `scores` has the shape (heads, D, D) or (D, D); `near`, shape (D, D), marks pairs of neighbours.
-    Relabelling permutes patches with equal numbers in `within`, by default all patches.
+    A relabelling only permutes patches with equal numbers in `within`, shape (D,); by default it
+    permutes all patches.
 
     Examples
     --------
@@ -113,9 +114,9 @@ def association(
 
 
 def standardized(matrices: FloatArray) -> FloatArray:
-    """Centre the rows off the diagonal and divide by the root mean square; zero on the diagonal.
+    """Centre the off-diagonal entries of each row; divide them by their root mean square.
 
-    A matrix whose rows are constant off the diagonal becomes zero.
+    The diagonal becomes zero, as does a matrix with rows that are constant off the diagonal.
     """
     heads, count, _ = matrices.shape
     off = ~np.eye(count, dtype=bool)

@@ -36,7 +36,7 @@ FASHION = Path("/usr/share/datasets/fashion-mnist")
 """Folder of the files of Debian's package ``dataset-fashion-mnist``."""
 SHIPPED = ("digits", "fashion")
 TEST_DIGITS = 500
-"""Number of test images drawn per 1797 images of a data set without a test set."""
+"""Number of test images per 1797 images, if a data set has no test set of its own."""
 TRAIN, TESTS = 10_000, 2_000
 """Default upper limits on the numbers of training and of test images."""
 
@@ -81,7 +81,7 @@ class Images:
 
 
 class Split(NamedTuple):
-    """Training and test images, standardized by the training pixels; float32."""
+    """Training and test images, standardized by mean and deviation of the training pixels."""
 
     pixels: Floats
     labels: Labels
@@ -92,8 +92,8 @@ class Split(NamedTuple):
 def load(data: str | os.PathLike[str] = "digits") -> Images:
     """Load the data set ``"digits"`` or ``"fashion"``, or a folder of MNIST, CIFAR or SVHN files.
 
-    Raises InvalidRequest if the set is not installed, or the folder lacks these files, or a file is
-    damaged.
+    Raises InvalidRequest if the data set is not installed, if the folder lacks these files, or if
+    a file is damaged.
     """
     if data == "digits":
         bunch = require("sklearn.datasets", "scikit-learn").load_digits()
@@ -118,8 +118,8 @@ def load(data: str | os.PathLike[str] = "digits") -> Images:
 def split(images: Images, samples: int = 0, tests: int = 0, seed: int = 0) -> Split:
     """Draw disjoint training and test images with a seed, and standardize each channel.
 
-    `samples` and `tests` are numbers of images; 0 means all available, at most 10,000 and 2,000.
-    Raises InvalidRequest if the set has too few images.
+    `samples` and `tests` are the numbers of training and of test images; 0 means all images, but
+    not more than 10,000 and 2,000. Raises InvalidRequest if the data set has too few images.
     """
     random = np.random.default_rng([seed, 0])
     order = random.permutation(len(images.train.labels))
@@ -209,7 +209,7 @@ def _file(*paths: Path) -> Path | None:
 
 
 def _idx(folder: Path) -> Images | None:
-    """Read MNIST-like files in a folder or the subfolders of torchvision, or return None."""
+    """Read MNIST-like files in a folder or in torchvision's subfolders; None without files."""
     below = [folder / name / "raw" for name in ("MNIST", "FashionMNIST", "KMNIST")]
     for path in (folder, folder / "raw", *below):
         stems = [path / f"{which}-images-idx3-ubyte" for which in ("train", "t10k")]
@@ -247,14 +247,14 @@ def _cifar_part(folder: Path, names: Sequence[str]) -> Part:
         own = batch.get("labels", batch.get("fine_labels"))
         rows = isinstance(data, np.ndarray) and data.shape[1:] == (3072,)
         if not rows or not isinstance(own, list) or any(type(n) is not int for n in own):
-            raise InvalidRequest(f"file={str(path)!r} lacks rows of 3072 numbers, or labels")
+            raise InvalidRequest(f"file={str(path)!r} needs rows of 3072 numbers, and labels")
         pixels.append(data.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
         labels += own
     return _part(np.concatenate(pixels), labels, str(folder))
 
 
 def _svhn(folder: Path) -> Images | None:
-    """Read SVHN, format 2, in which the class 0 has the label 10, or return None."""
+    """Read SVHN in format 2, where class 0 has the label 10; None if there are no files."""
     files = tuple(_file(folder / f"{which}_32x32.mat") for which in ("train", "test"))
     return _both(folder, str(folder), files, _svhn_part)
 

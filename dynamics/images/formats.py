@@ -4,8 +4,8 @@ An IDX file is one array, plain or compressed by gzip: two zero bytes, a byte fo
 byte for the number of axes, the length of each axis as a big-endian 4-byte integer, and the
 big-endian data in row-major order.
 
-A batch of CIFAR in the "python version" is a pickle, which can call any importable function. The
-reader here allows only the functions that build arrays of numbers.
+A batch of CIFAR in the "python version" is a pickle, which can call any importable function.
+`read_cifar` permits only the functions that build arrays of numbers.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from dynamics.validation import InvalidRequest, one_line
 TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 GZIP = b"\x1f\x8b"
 LONGEST = 120
-"""Most characters printed of an error's reason."""
+"""Maximum number of characters of an error's reason in a message; a longer one is shortened."""
 
 
 def read_idx(path: str | os.PathLike[str]) -> NDArray[np.generic]:
     """Read the array of an IDX file, plain or compressed by gzip.
 
-    Raises InvalidRequest if the file cannot be read, is not an IDX file, or has another length than
-    its header says.
+    Raises InvalidRequest if the file cannot be read, is not an IDX file, or has not the length
+    that its header states.
     """
     try:
         with open(path, "rb") as file:
@@ -49,7 +49,7 @@ def read_idx(path: str | os.PathLike[str]) -> NDArray[np.generic]:
 
 
 def _kind(name: Any, *_: Any) -> np.dtype[Any]:
-    """Data type of an array; raises for types other than numbers."""
+    """Data type of an array; raises UnpicklingError for types other than numbers."""
     kind = np.dtype(_text(name))
     if kind.kind not in "iuf":
         raise pickle.UnpicklingError(f"an array of {kind}, which are not numbers")
@@ -57,7 +57,7 @@ def _kind(name: Any, *_: Any) -> np.dtype[Any]:
 
 
 def _encode(text: str, _: Any) -> bytes:
-    """Encode text as bytes, as pickles of protocol 2 written by Python 3 request."""
+    """Encode text as bytes, which pickles of protocol 2 request if Python 3 wrote them."""
     return text.encode("latin1")
 
 
@@ -87,15 +87,15 @@ class _Reader(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in NAMES:
-            raise pickle.UnpicklingError(f"it names {module}.{name}, which is not run")
+            raise pickle.UnpicklingError(f"it calls {module}.{name}, which is not permitted")
         return NAMES[module, name]
 
 
 def read_cifar(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read the entries of a CIFAR batch by name: ``data``, and ``labels`` or ``fine_labels``.
 
-    Raises InvalidRequest if the file cannot be read, is not a pickled batch, or refers to anything
-    but arrays of numpy.
+    Raises InvalidRequest if the file cannot be read, is not a pickled batch, or contains objects
+    other than numpy arrays and plain values.
     """
     try:
         with open(path, "rb") as file:

@@ -1,20 +1,20 @@
 r"""Small networks on images: a transformer with two kinds of attention, and a convolution.
 
 The transformer cuts an image into D square patches and embeds each linearly to a token :math:`X_j`
-of dimension ``width``. Every layer adds attention and then a perceptron to the tokens, each after
-a layer normalization; the class is a linear function of the mean token. Each head uses its own
-block of d coordinates of a token. Attention follows Jelassi, Sander, Li (2022):
+of dimension ``width``. Every layer adds the output of attention and then that of a perceptron to
+the tokens; the input of both is layer-normalized. The outputs for the classes are linear in the
+mean token. Each head uses its own block of d coordinates of a token. Attention follows Jelassi,
+Sander, Li (2022), with :math:`S = \mathrm{softmax}(A / \sqrt d)` and :math:`A = Q K^T`:
 
-- ``vanilla`` (Definition 3.1): :math:`Q, K, V` of tokens with positions added,
-- ``positional`` (Definition 3.2): :math:`A = Q K^T` with :math:`Q = P^T W_Q` and :math:`K = P^T
-  W_K` of the positions P alone, and V of tokens without positions,
+- ``vanilla`` (Definition 3.1) computes :math:`Q, K, V` from tokens with positions added;
+- ``positional`` (Definition 3.2) computes :math:`Q = P^T W_Q` and :math:`K = P^T W_K` from the
+  positions P alone, and V from tokens without positions.
 
-and :math:`S = \mathrm{softmax}(A / \sqrt d)`. Entries of the positions start
-as :math:`N(0, s^2)` with ``spread`` s.
+The entries of the positions start as :math:`N(0, s^2)`, where s is ``spread``.
 
-The convolutional network has layers of 3 x 3 filters and ReLU, with 2 x 2 max pooling between
-layers while the image has at least eight pixels on a side; the class is a linear function of the
-mean over the remaining pixels.
+The convolutional network has layers of 3 x 3 filters and ReLU. Between layers, an image with at
+least eight pixels on a side is max-pooled over 2 x 2 pixels. The outputs for the classes are linear
+in the mean over the remaining pixels.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from dynamics.images.datasets import Floats
 from dynamics.validation import refuse
 
 Theta = Mapping[str, Any]
-"""Name -> trained array, of numpy or JAX."""
+"""Name of a trained array -> numpy or JAX array."""
 VANILLA, POSITIONAL = "vanilla", "positional"
 CONTROL = "convolution"
 EPSILON = 1e-5
-"""Number added to the variance in the denominator of a layer normalization."""
+"""Number added to the variance before a layer normalization divides by its root."""
 POOLED = 8
-"""Least side of an image, in pixels, for max pooling."""
+"""Minimum side of an image, in pixels, for max pooling; smaller images are not pooled."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Transformer:
     name: ClassVar[str] = "transformer"
 
     def grid(self, side: int) -> int:
-        """Number of patches along the side of an image, or InvalidRequest if not a whole number."""
+        """Number of patches along an image's side; raises InvalidRequest for partial patches."""
         check_patch(self.patch, side, f"{side} pixels")
         return side // self.patch
 
@@ -81,8 +81,8 @@ class Transformer:
     def outputs(self, theta: Theta, pixels: Any, present: Any = None) -> Any:
         """Outputs of the network, linear in the mean token, shape (N, outputs).
 
-        `present`, shape (N, D), marks patches to keep; dropped patches are neither attended to nor
-        averaged.
+        `present`, shape (N, D), marks the patches to keep. Other patches get no attention and do
+        not count in the mean token.
         """
         tokens, _ = self.forward(theta, self.embedded(theta, pixels), present)
         if present is None:
@@ -93,14 +93,14 @@ class Transformer:
         return mean @ theta["head"] + theta["head_bias"]
 
     def embedded(self, theta: Theta, pixels: Any) -> Any:
-        """Tokens of the patches without positions, shape (N, D, width)."""
+        """Tokens of the patches, without positions added, shape (N, D, width)."""
         return patches_of(pixels, self.patch) @ theta["embed"] + theta["embed_bias"]
 
     def forward(self, theta: Theta, tokens: Any, present: Any = None) -> tuple[Any, Any]:
         """Tokens after all layers, shape (N, D, width), and attention, (layers, N, heads, D, D).
 
-        Input tokens have no positions. Attention of positional layers is the same for all images
-        and has N = 1. `present`, shape (N, D), marks patches to keep.
+        The given `tokens` are those without positions. Positional attention without `present` is
+        the same for all images, and has N = 1. `present`, shape (N, D), marks patches to keep.
         """
         jnp, maps = jax.numpy, []
         own = self.attention == VANILLA
@@ -124,7 +124,7 @@ class Transformer:
         return _normalized(tokens) * theta["end_scale"], jnp.stack(maps)
 
     def scores(self, theta: Theta, layer: int, tokens: Any) -> Any:
-        """Attention scores of a layer over the root of the head size, shape (N, heads, D, D).
+        """Scores Q K^T of a layer, divided by the root of the head size, shape (N, heads, D, D).
 
         For positional attention, `tokens` are the positions, shape (1, D, width).
         """
@@ -175,7 +175,7 @@ def check_patch(patch: int, side: int, what: str) -> None:
 
 
 def patches_of(pixels: Any, patch: int) -> Any:
-    """Patches of images, row by row, shape (N, D, patch * patch * channels).
+    """Pixels of each patch, patches row by row, shape (N, D, patch * patch * channels).
 
     Examples
     --------
@@ -189,7 +189,7 @@ def patches_of(pixels: Any, patch: int) -> Any:
 
 
 def _surroundings(pixels: Any) -> Any:
-    """Each pixel with its eight neighbours, zero-padded, shape (N, side, side, 9 channels)."""
+    """Each pixel with its eight neighbours, zero-padded, shape (N, side, side, 9 * channels)."""
     side = pixels.shape[1]
     wide = jax.numpy.pad(pixels, ((0, 0), (1, 1), (1, 1), (0, 0)))
     parts = [wide[:, y : y + side, x : x + side] for y in range(3) for x in range(3)]
@@ -210,5 +210,5 @@ def _normalized(tokens: Any) -> Any:
 
 
 def _normal(random: Generator, *shape: int) -> Floats:
-    """Normal entries whose variance is the inverse of the number of inputs."""
+    """Normal entries with variance 1 / shape[-2], where shape[-2] is the number of inputs."""
     return (random.normal(size=shape) / shape[-2] ** 0.5).astype(np.float32)

@@ -1,7 +1,8 @@
 """Train one network on one data set, original or shuffled; statistics over seeds.
 
-A seed fixes the split into training and test images, the order of shuffled blocks, the start and
-the mini-batches. Networks with the same seed share all four, so their differences are paired.
+A seed fixes the split into training and test images, the order of shuffled blocks, the initial
+arrays and the mini-batches. Networks with the same seed share all four, so their accuracies can be
+compared in pairs.
 """
 
 from __future__ import annotations
@@ -80,9 +81,9 @@ def estimate(values: ArrayLike) -> Estimate:
 class Trial:
     """A network with its data and training settings.
 
-    `shuffle` is the side of the permuted blocks in pixels, 0 for original images. The network is
-    stored at the ascending steps of `records`. `samples` and `tests` are numbers of images, 0 for
-    the default.
+    `shuffle` is the side of the permuted blocks in pixels, or 0 for original images. The network is
+    stored at the steps in `records`, which ascend. `samples` and `tests` are numbers of training
+    and of test images, 0 for the default.
     """
 
     network: Transformer | Convolution
@@ -95,7 +96,7 @@ class Trial:
 
     @property
     def name(self) -> str:
-        """Short name of the trial, for files."""
+        """Name of the trial in file names: network, shuffle and seed."""
         network, kind = self.network, self.network.name
         if isinstance(network, Transformer):
             kind = f"{network.attention}-patch-{network.patch}-spread-{network.spread:g}"
@@ -106,9 +107,9 @@ class Trial:
 class Trained:
     """A network along its training.
 
-    `accuracy`, shape (records,), is on test images. Block k of a shuffled image is block
-    ``order[k]`` of the original; `order` is empty for original images. `variance`, shape (side,
-    side), is that of each pixel over the standardized training images.
+    `accuracy`, shape (records,), is the accuracy on test images. Block k of a shuffled image is
+    block ``order[k]`` of the original; `order` is empty for original images. `variance`, shape
+    (side, side), is the variance of each pixel over the standardized training images.
     """
 
     trial: Trial
@@ -127,7 +128,7 @@ class Trained:
         return positions @ positions.T
 
     def scores(self, record: int = -1) -> FloatArray:
-        """Scores A of positional attention at a record, shape (layers * heads, D, D)."""
+        """Positional attention's scores A / sqrt(d) at a record, shape (layers * heads, D, D)."""
         network, theta = self.trial.network, self.run.theta(record)
         assert isinstance(network, Transformer)
         heads = [
@@ -137,17 +138,17 @@ class Trained:
         return np.concatenate(heads)
 
     def near(self, as_shuffled: bool = False) -> NDArray[np.bool_]:
-        """Whether two patches are neighbours, shape (D, D).
+        """Mask, shape (D, D), of the pairs of neighbouring patches.
 
-        With `as_shuffled`, neighbours are those in the shuffled training images, else in the
-        originals.
+        With `as_shuffled`, patches are neighbours if they are adjacent in the shuffled training
+        images; otherwise, if they are adjacent in the original images.
         """
         places = self.places(as_shuffled)
         grid = isqrt(len(places))
         return neighbours(grid, grid)[np.ix_(places, places)]
 
     def places(self, as_shuffled: bool = False) -> NDArray[np.int64]:
-        """Place of each patch in the original or shuffled grid, numbered row by row, shape (D,)."""
+        """Place of each patch in the original (or shuffled) image, row by row, shape (D,)."""
         network = self.trial.network
         assert isinstance(network, Transformer)
         if as_shuffled or not len(self.order):
@@ -163,10 +164,10 @@ class Trained:
         return strata(parts.mean(axis=(1, 3)).ravel())
 
     def association(self, which: str, record: int = -1, as_shuffled: bool = False) -> Association:
-        """Patch association at a record, relabelled within `strata`; cached.
+        """Patch association at a record, tested by relabelling within `strata`; cached.
 
-        `which` is ``"gram"`` or ``"scores"``; `as_shuffled` selects neighbours in the shuffled
-        images.
+        `which` is ``"gram"`` or ``"scores"``. With `as_shuffled`, neighbours are those in the
+        shuffled images.
         """
         key = which, record % len(self.run.steps), as_shuffled
         if key not in self._associations:
@@ -190,7 +191,7 @@ def patch_order(order: NDArray[np.int64], across: int) -> NDArray[np.int64]:
 
 
 def check_shuffle(images: Images, network: Transformer, shuffle: int) -> None:
-    """Raise InvalidRequest if the shuffled blocks do not divide the image or split patches."""
+    """Raise InvalidRequest unless whole patches fill a block, and whole blocks fill the image."""
     network.grid(images.side)
     sizes = [n for n in range(network.patch, images.side) if images.side % n == 0]
     sizes = [n for n in sizes if n % network.patch == 0]
@@ -212,8 +213,8 @@ def train_trial(
 ) -> Trained:
     """Train the network of a trial and measure its test accuracy at the records.
 
-    The checkpoint in `folder` is named after the trial; training resumes from an existing
-    checkpoint. `progress` is called with the number of completed steps.
+    A checkpoint with the trial's name is written into `folder`; if the file exists, training
+    resumes from it. `progress` is called with the number of newly completed steps.
     """
     split = datasets.split(images, trial.samples, trial.tests, trial.seed)
     order = np.empty(0, np.int64)
@@ -256,7 +257,7 @@ def combined_p_value(p_values: Sequence[float]) -> float:
 
 
 def holm(p_values: ArrayLike) -> FloatArray:
-    """P-values of several tests after Holm's correction, same shape.
+    """P-values of several tests after Holm's correction, in the shape of `p_values`.
 
     Examples
     --------

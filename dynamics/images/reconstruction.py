@@ -1,9 +1,9 @@
 """Masked reconstruction: train a transformer to predict the pixels of masked patches.
 
-Each step masks a random share of the patches of each image: their tokens are replaced by one
-trained vector, to which the positions are added. The pixels of a patch are a linear function of its
-token; the loss is the mean squared error over masked patches. Attention is measured on whole
-images, without masks.
+Each step masks random patches of each image: the tokens of masked patches are replaced by one
+trained vector, to which the positions are added. The prediction for a patch is a linear function of
+its token after the last layer; the loss is the mean squared error over masked patches. Attention is
+measured on whole images, without masks.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ MASKED = 0.75
 
 @dataclass(frozen=True)
 class Reconstruction:
-    """Task of reconstructing a share `masked` of the patches, with mean squared error."""
+    """Task of predicting a random share `masked` of the patches, with mean squared error."""
 
     network: Transformer
     masked: float = MASKED
 
     def start(self, side: int, channels: int, seed: int) -> dict[str, Floats]:
-        """Every trained array at step 0: the network's, and the token of masked patches."""
+        """Every trained array at step 0: those of the network, and the token of masked patches."""
         theta = self.network.start(side, channels, self.network.patch**2 * channels, seed)
         return theta | {"hidden": np.zeros(self.network.width, np.float32)}
 
@@ -47,7 +47,7 @@ class Reconstruction:
         return (errors * hidden).sum() / hidden.sum()
 
     def filled(self, theta: Theta, pixels: Any, hidden: Any) -> Any:
-        """Pixels of every patch, predicted if the patches of `hidden`, shape (N, D), are masked."""
+        """Predicted pixels of every patch; `hidden`, shape (N, D), marks the masked patches."""
         tokens = self.network.embedded(theta, pixels)
         tokens = jax.numpy.where(hidden[..., None], theta["hidden"], tokens)
         tokens, _ = self.network.forward(theta, tokens)

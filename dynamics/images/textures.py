@@ -24,7 +24,7 @@ from dynamics.validation import known_word, refuse
 TEXTURES = ("grass", "gravel", "brick", "noise")
 """Names of textures: three images of scikit-image, and independent uniform pixels."""
 COARSE = 4
-"""Side, in pixels of the source image, of the cells that are averaged to one pixel."""
+"""Side, in pixels of the source image, of a cell that is averaged to one pixel of a texture."""
 CELLS = 128
 
 
@@ -36,9 +36,9 @@ class Canvases(NamedTuple):
 
 
 def texture(name: str, random: Generator) -> FloatArray:
-    """A texture of 128 x 128 pixels with mean 0 and variance 1, by its name in `TEXTURES`.
+    """Texture of 128 x 128 pixels with mean 0 and variance 1.
 
-    Raises InvalidRequest for another name, or if scikit-image is not installed.
+    Raises InvalidRequest if `name` is not in `TEXTURES`, or scikit-image is not installed.
     """
     known_word("texture", name, TEXTURES)
     if name == "noise":
@@ -60,15 +60,15 @@ def integrate(
 ) -> Canvases:
     """Place objects at random positions on larger canvases.
 
-    `objects` have mean 0 and variance 1. The texture `background` is cropped at random per image,
-    equally for all channels; where `textured` is False, the background has the darkest value of the
-    objects. Raises InvalidRequest if the patch does not divide the sides of object and canvas, or
-    an object does not fit.
+    `objects` have mean 0 and variance 1. Each image with `textured` True gets its own random crop
+    of the texture `background`, equal in all channels. The other images have the darkest value of
+    all objects as background. Raises InvalidRequest if the patch does not divide the sides of
+    object and canvas, or an object does not fit.
     """
     count, height, _, channels = objects.shape
     check_patch(patch, height, f"objects of {height} x {height} pixels")
     if side % patch or side < height:
-        allowed = f"a multiple of patch={patch}, of at least {height}, for objects of such sides"
+        allowed = f"a multiple of patch={patch} that is at least {height}, the side of an object"
         refuse("side", side, f"cannot hold objects of {height} pixels", allowed, 2 * height)
     dark = objects.min(axis=(0, 1, 2))
     pixels = np.broadcast_to(dark, (count, side, side, channels)).astype(np.float32)
@@ -86,7 +86,7 @@ def integrate(
 
 
 def remaining(own: int, count: int, share: float) -> int:
-    """Number of patches to keep for a share of object patches, own / kept; halves are rounded up.
+    """Number of patches to keep so that `own` object patches are about the given share of them.
 
     Examples
     --------
@@ -97,10 +97,10 @@ def remaining(own: int, count: int, share: float) -> int:
 
 
 def sparsified(relevant: NDArray[np.bool_], share: float, random: Generator) -> NDArray[np.bool_]:
-    """Patches kept when background patches are dropped at random, shape (N, D).
+    """Mask, shape (N, D), of the patches left after background patches are dropped at random.
 
-    Every image must have the same number of relevant patches. Their `share`, alpha_*, is rounded to
-    the nearest possible share.
+    Every image must have the same number of relevant patches. After the drop, relevant patches are
+    about the given `share` (alpha_*) of all patches.
 
     Examples
     --------

@@ -1,13 +1,13 @@
-r"""Adam on mini-batches, with records along the way, and checkpoints that resume exactly.
+r"""Adam on mini-batches, with records during training, and checkpoints that resume exactly.
 
 The gradient g of the mean loss of a mini-batch moves the averages :math:`m \leftarrow b_1 m + (1 -
-b_1) g` and :math:`v \leftarrow b_2 v + (1 - b_2) g^2`, and the t-th step is :math:`\theta
+b_1) g` and :math:`v \leftarrow b_2 v + (1 - b_2) g^2`. The t-th step is :math:`\theta
 \leftarrow \theta - \eta_t\, \hat m / (\sqrt{\hat v} + 10^{-8})` with :math:`\hat m = m / (1 -
 b_1^t)`, :math:`\hat v = v / (1 - b_2^t)`, :math:`b_1 = 0.9`, :math:`b_2 = 0.999` (Kingma and Ba
 2015). The learning rate rises linearly during warm-up and is then constant.
 
-The images and random masks of a step depend on the seed and the step number only. A resumed run
-therefore ends bitwise equal to an uninterrupted one, on the same machine and number of cores.
+The images and random masks of a step depend only on the seed and the step number. A resumed run
+therefore ends bitwise equal to an uninterrupted run on the same machine with as many cores.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from dynamics.training.checkpoint import Checkpoint
 from dynamics.training.progress import interruption
 
 CHUNK = 100
-"""Most training steps between two checks for a due checkpoint or an interruption."""
+"""Maximum number of steps between two checks for a due checkpoint or an interruption."""
 DECAY_1, DECAY_2, SMALL = 0.9, 0.999, 1e-8
 AT_ONCE = 250
-"""Number of images per batch of an evaluation."""
+"""Maximum number of images that are evaluated at once."""
 
 
 class Task(Protocol):
     """A loss to be trained; JAX compiles equal tasks once."""
 
     def loss(self, theta: Theta, batch: tuple[Any, ...], key: Any) -> Any:
-        """Mean loss of a mini-batch; ``key`` is the random key for draws in the loss."""
+        """Mean loss of a mini-batch; ``key`` is the JAX random key for draws in the loss."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Classification:
     network: Transformer | Convolution
 
     def loss(self, theta: Theta, batch: tuple[Any, ...], key: Any) -> Any:
-        """Mean cross-entropy; a batch is pixels, labels and, optionally, the patches to keep."""
+        """Mean cross-entropy; `batch` holds pixels, labels and optionally the patches to keep."""
         del key
         pixels, labels, *present = batch
         scores = jax.nn.log_softmax(self.network.outputs(theta, pixels, *present))
@@ -59,8 +59,8 @@ class Classification:
 class Adam:
     """Settings of training by Adam; the learning rate rises linearly to `eta` in `warmup` steps.
 
-    An epoch uses each image once, in mini-batches of `batch` images; an incomplete last batch is
-    dropped.
+    An epoch uses each image once, in mini-batches of `batch` images; images that do not fill a last
+    mini-batch are left out of the epoch.
     """
 
     eta: float = 2e-3
@@ -72,8 +72,8 @@ class Adam:
 class Run:
     """A network along its training.
 
-    `loss`, shape (records,), is the mean over the steps since the previous record, NaN at step 0;
-    `thetas` has each trained array at all records, shape (records, ...).
+    `loss`, shape (records,), is the mean loss over the steps since the previous record, NaN at step
+    0. `thetas` gives each trained array at all records, shape (records, ...).
     """
 
     steps: NDArray[np.int64]
@@ -99,9 +99,9 @@ def train(
     """Train a network on a task, up to the last of the ascending steps `records`.
 
     The arrays of `data` have one row per image, and a mini-batch takes the same rows of each. The
-    checkpoint is written during training and at the end; `request` has further settings of the run,
-    to recognize its checkpoint. Raises InvalidRequest if the checkpoint belongs to another run, and
-    KeyboardInterrupt at Ctrl-C or SIGTERM, after writing the checkpoint.
+    checkpoint is written during training and at the end. `request` holds settings that identify
+    the run, in addition to the arguments. Raises InvalidRequest if the checkpoint belongs to
+    another run, and KeyboardInterrupt at Ctrl-C or SIGTERM, after the checkpoint is written.
     """
     adam = adam or Adam()
     recorded = [*map(int, records)]
@@ -119,7 +119,7 @@ def train(
             stop = min([step + CHUNK, *(record for record in recorded if record > step)])
             rates = np.array([adam.eta, adam.warmup], np.float32)
             rows = order.rows(step, stop)
-            # Gathered here, so that shapes in a chunk do not depend on the number of images.
+            # Rows are gathered outside `advance`; its shapes then do not depend on the data's size.
             batches = tuple(array[rows] for array in data)
             moments, loss = advance(task, moments, batches, step, stop - step, rates, key)
             state["total"] += float(loss)
@@ -159,14 +159,14 @@ def _on_host(theta: Theta) -> dict[str, NDArray[np.float32]]:
 
 
 class _Order:
-    """Rows of the images of each step, in a new random order of all images in every epoch."""
+    """Row numbers of the images of each step; every epoch orders all images anew at random."""
 
     def __init__(self, count: int, batch: int, seed: int) -> None:
         self.count, self.batch, self.seed = count, batch, seed
         self._epoch, self._order = -1, np.empty(0, np.int64)
 
     def rows(self, first: int, last: int) -> NDArray[np.int32]:
-        """Rows of the steps from first to last, shape (CHUNK, batch), padded with zeros."""
+        """Rows of the steps `first` to `last` - 1, shape (CHUNK, batch), padded with zeros."""
         rows, steps = np.zeros((CHUNK, self.batch), np.int32), self.count // self.batch
         for step in range(first, last):
             epoch, at = divmod(step, steps)
@@ -179,7 +179,7 @@ class _Order:
 
 @cache
 def _compiled() -> Any:
-    """Compiled loop over the steps of a chunk, cached by JAX for each task and data shape."""
+    """Compiled loop over several steps, cached by JAX for each task and shape of the data."""
 
     def advance(
         task: Task, moments: Any, batches: Any, first: Any, count: Any, rates: Any, key: Any
@@ -222,7 +222,7 @@ def correct(
 ) -> NDArray[np.bool_]:
     """Whether the predicted class of each image is correct, shape (N,).
 
-    `data` has pixels, labels and, optionally, the patches to keep.
+    `data` holds pixels, labels and optionally the mask, shape (N, D), of the patches to keep.
     """
     pixels, labels, *present = data
     predicted, at_once = [], min(AT_ONCE, len(labels))

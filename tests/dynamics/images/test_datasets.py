@@ -182,7 +182,7 @@ def test_batches_without_images_or_labels_are_refused(tmp_path):
         batch = {"data": data, "labels": labels}
         batch = {name: value for name, value in batch.items() if value is not None}
         (tmp_path / "data_batch_2").write_bytes(pickle.dumps(batch))
-        assert "lacks rows of 3072 numbers, or labels" in refusal(datasets.load, tmp_path)
+        assert "needs rows of 3072 numbers, and labels" in refusal(datasets.load, tmp_path)
 
 
 def test_a_folder_as_of_svhn(tmp_path):
