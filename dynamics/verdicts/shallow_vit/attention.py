@@ -18,18 +18,18 @@ from dynamics.verdicts.shallow_vit.tokens import mean_losses
 from theory.papers.shallow_vit.attention_limits import ceiling_of_samples
 
 CLOSE, MEAN_CLOSE = 0.95, 0.9
-"""Attention that counts as close to 1: for every query, and for the mean of all (Figure 4)."""
+"""Minimum attention that counts as close to 1: of each query, and of their mean (Figure 4)."""
 LONG = 10.0
-"""Margin divided by sqrt(m) of the run for the rate; large, so that training lasts."""
+"""Margin, divided by sqrt(m), of the run that measures the rate; a large one prolongs training."""
 FINE = 0.02
-"""Learning rate of the run for the rate; larger steps break the symmetry of the patterns."""
+"""Learning rate of that run; larger steps break the symmetry of the patterns."""
 APART = 0.05
-"""Largest difference in final attention between numbers of patterns, if the claim holds."""
+"""Maximum difference of final attention between numbers of patterns at which the claim holds."""
 STEPS, RECORD = 640, 10
 PATTERNS = (10, 15, 20)
 """Numbers of patterns M of Figures 7 and 8."""
 LONGER = 2.0
-"""Ratio of steps from which two readings of equation (1) count as different."""
+"""Ratio of steps above which two readings of equation (1) count as different."""
 TO_RELEVANT = "attention to relevant tokens"
 KINDS = ("relevant", "confusion", "other")
 PER_POSITION = {"output_weights": "per_position"}
@@ -37,10 +37,10 @@ QUERIES = "queries relevant {relevant:.3g}, confusion {confusion:.3g}, others {o
 
 
 def limit(law: Any, samples: Any) -> float | None:
-    """Upper limit of the mean attention to relevant tokens over all queries, without noise.
+    """Upper limit, without noise, of the attention to relevant tokens, averaged over all queries.
 
-    The limit assumes n_* and n_# tokens in every sample, so it is None for ``"iid"`` data.
-    `samples`: count vectors, as `sampling.Vectors`.
+    The limit assumes n_* relevant and n_# confusion tokens in every sample, so it is None for
+    ``"iid"`` data. `samples`: count vectors, as `sampling.Vectors`.
     """
     if law.data == "iid":
         return None
@@ -54,7 +54,7 @@ def _by_kind(run: Trajectory, record: int = -1) -> dict[str, float]:
 
 
 def _excluded(rows: list[Row], finding: Finding) -> Finding:
-    """Finding that one run contradicts if the limit, proved without noise, excludes the claim."""
+    """Let a contradiction stand without repetition if the proved limit excludes the claim."""
     single = () if any(row.get("proved") for row in rows) else finding.single
     return replace(finding, single=single)
 
@@ -67,7 +67,7 @@ def _excluded(rows: list[Row], finding: Finding) -> Finding:
     picture=Picture("step", TO_RELEVANT, {"1": 1.0}, LINEAR),
 )  # fmt: skip
 def proposition_2(case: Case) -> dict[str, Any]:
-    """Least attention to relevant tokens over queries and samples, along training."""
+    """Minimum, over queries and samples, of the attention to relevant tokens, along training."""
     law, vectors = case.parameters, case.problem.vectors
     positive, there = (vectors.labels > 0)[:, None], vectors.counts > 0
     every = (runs.attention_of(case, record) for record in range(len(case.run.time)))
@@ -92,9 +92,9 @@ def proposition_2(case: Case) -> dict[str, Any]:
     picture=Picture("time", "1 - attention of relevant queries"),
 )  # fmt: skip
 def rate(case: Case) -> dict[str, Any]:
-    """Power law in time of 1 - attention of relevant queries, before training ends.
+    """Exponent in time of 1 - attention of relevant queries, in the last quarter of training.
 
-    The row is undecided with confusion tokens, as 1 - attention then has a positive limit.
+    With confusion tokens the row is undecided, because 1 - attention then has a positive limit.
     """
     time, left = case.run.time, 1 - case.run["relevant_by_relevant"]
     late = (time >= 0.75 * time[-1]) & (time > 0)
@@ -119,7 +119,7 @@ def rate(case: Case) -> dict[str, Any]:
 
 
 def noisy_run(case: Case) -> tuple[Any, Trajectory]:
-    """Gradient descent on noisy tokens, to the first horizon at which training has stopped."""
+    """Gradient descent on noisy tokens, to the first number of steps at which it has stopped."""
     problem = case.system.FullEmpirical(case.parameters, runs.SAMPLES, case.seed, test_samples=1)
     parts = [case.steps(STEPS) // part for part in (8, 4, 2, 1)[case.parameters.margin > 1 :]]
     return problem, runs.descend_in_parts(problem, case.rate(runs.ETA), parts, RECORD)
@@ -133,7 +133,7 @@ def noisy_run(case: Case) -> tuple[Any, Trajectory]:
     picture=Picture("step", TO_RELEVANT, {"close to 1": MEAN_CLOSE}, LINEAR),
 )  # fmt: skip
 def figure_4(case: Case) -> dict[str, Any]:
-    """Mean attention to relevant tokens on noisy tokens, at both margins."""
+    """Mean attention to relevant tokens if tokens are noisy; the claim has both margins."""
     relevant, top = case.run["relevant"], limit(case.parameters, case.problem.reader)
     return {
         "value": relevant[-1], "start": relevant[0], "ceiling": 1.0 if top is None else top,
@@ -143,13 +143,13 @@ def figure_4(case: Case) -> dict[str, Any]:
 
 
 def of_patterns(law: Any) -> list[Any]:
-    """Laws without noise at every number of patterns of Figures 7 and 8."""
+    """Laws without noise, one for each number of patterns in Figures 7 and 8."""
     depth = max(law.d, *PATTERNS)
     return [replace(law, noise=0.0, M=M, d=depth) for M in PATTERNS]
 
 
 def _same_trend(rows: list[Row], finding: Finding) -> Finding:
-    """Finding that compares the final attention between numbers of patterns."""
+    """Measure the difference of final attention between numbers of patterns."""
     if finding.holds is None:
         return finding
     ends = [row["value"] for row in rows]
@@ -166,7 +166,7 @@ def _same_trend(rows: list[Row], finding: Finding) -> Finding:
     picture=Picture("step", TO_RELEVANT, scales=LINEAR),
 )  # fmt: skip
 def figures_7_and_8(case: Case) -> dict[str, Any]:
-    """Final attention, and the order of the sparsifiers, at one number of patterns."""
+    """Final attention, and order of the sparsifiers by test loss, at one number of patterns."""
     relevant, loss = case.run["relevant"], mean_losses(case)
     rise, worse = float(relevant[-1] - relevant[0]), max(loss["irrelevant"], loss["noisiest"])
     holds = rise > 0 and worse < min(loss["none"], loss["random"])
@@ -176,12 +176,12 @@ def figures_7_and_8(case: Case) -> dict[str, Any]:
 
 
 def in_both_readings(law: Any) -> list[Any]:
-    """The law with one output weight for each neuron, and for each neuron and position."""
+    """Two laws: an output weight for each neuron; an output weight for each neuron and position."""
     return [replace(law, noise=0.0, output_weights=each) for each in ("shared", "per_position")]
 
 
 def _compared(rows: list[Row], finding: Finding) -> Finding:
-    """Finding on the ratio of steps: output weights for each neuron and position, over neuron."""
+    """Measure the ratio of steps: output weights per neuron and position, over those per neuron."""
     if any(row["holds"] is None for row in rows):
         return finding
     ratio = rows[1]["value"] / rows[0]["value"]
@@ -196,7 +196,7 @@ def _compared(rows: list[Row], finding: Finding) -> Finding:
     QUERIES + ")", picture=Picture("step", TO_RELEVANT, scales=LINEAR),
 )  # fmt: skip
 def equation_1(case: Case) -> dict[str, Any]:
-    """Steps and attention in one reading of equation (1)."""
+    """Steps to zero training loss, and final attention, in one reading of equation (1)."""
     step = runs.step_of_rest(case.problem, case.run)
     if step is None:
         raise Undecided("zero training loss is not reached", "time")
@@ -212,7 +212,7 @@ def equation_1(case: Case) -> dict[str, Any]:
     picture=Picture("step", "mean of $y F$ over the margin"),
 )  # fmt: skip
 def linear_output(case: Case) -> dict[str, Any]:
-    """Fit of the mean output y F over steps, until samples pass the margin."""
+    """Fit of a line to the mean output y F against steps, until samples pass the margin."""
     steps = case.run.steps
     output = 1 - case.run["risk"]  # while all samples are active, the hinge is gamma - y F
     active = np.flatnonzero(case.run["active"] >= 1)

@@ -1,4 +1,4 @@
-"""Figures 1a, 1b and 3: share of successful trials over the number of samples and one variable.
+"""Figures 1a, 1b and 3: share of successful trials against the number N of samples and a variable.
 
 A row of a diagram stops after two N at which all trials succeed; larger N are marked as not run.
 N50 is the N at which half of the trials succeed (`dynamics.phase_diagrams.threshold`).
@@ -43,14 +43,14 @@ ALPHAS = {
     "rest": (0.27, 0.28, 0.29, 0.3, 0.32, 0.34, 0.37, 0.4, 0.45),
     "proportion": (0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4),
 }
-"""Values of alpha_* of each family of `iterations.FAMILIES`, which define alpha_# by alpha_*."""
+"""Values of alpha_* for two families of `iterations.FAMILIES`; a family determines alpha_#."""
 SIGMAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 POINT: dict[str, Any] = {
     "ls": "", "ms": 5, "mec": "white", "mew": 0.8, "capsize": 2.5, "elinewidth": 1.4,
     "color": VERMILION, "marker": "o", "zorder": 5,
 }  # fmt: skip
 WIDE = 12.0
-"""Ratio of largest to smallest value from which a horizontal axis is logarithmic."""
+"""Minimum ratio of largest to smallest value at which a horizontal axis is logarithmic."""
 BOUNDS = {BELOW: ("v", "$N_{50}$ at most"), ABOVE: ("^", "$N_{50}$ at least")}
 
 
@@ -62,22 +62,22 @@ class Rows(NamedTuple):
 
     @property
     def share(self) -> FloatArray:
-        """Share of successful trials (rows, counts), or NaN for N that were not run."""
+        """Share of successful trials, shape (rows, counts); NaN for N that were not run."""
         share = np.full((len(self.trials), len(self.counts)), np.nan)
         for row, one in zip(share, self.trials, strict=True):
             row[: len(one.loss)] = (one.loss < SUCCESS).mean(axis=1)
         return share
 
     def n50(self, name: str = "value") -> FloatArray:
-        """N50, or another field of `Threshold`, of every row, or NaN if only a bound is known."""
+        """N50 of every row (or a field of its `Threshold`); NaN if only a bound is known."""
         return np.array([getattr(one.n50, name) for one in self.trials])
 
     def growth(self, x: FloatArray) -> PowerLaw:
-        """Power law of N50 in a variable, shape (rows,)."""
+        """Power law of N50 in the variable x, shape (rows,)."""
         return power_law(x, self.n50(), self.n50("error"))
 
     def through(self, x: FloatArray, power: float) -> FloatArray:
-        """Line N = factor * x^power, with the factor fitted to N50 by its errors."""
+        """Values factor * x^power; the factor is fitted to N50, weighted by its errors."""
         errors = self.n50("error")
         finite = np.isfinite(errors)
         if not finite.any():
@@ -99,14 +99,14 @@ class Rows(NamedTuple):
 
 
 class Panel(NamedTuple):
-    """Panel of a diagram: shares of successful trials over x and N, with N50 and fitted lines."""
+    """Panel of a diagram: shares of successful trials against x and N, with N50 and fits."""
 
     title: str
     x: FloatArray
     label: str
     rows: Rows
     laws: Mapping[str, FloatArray]
-    """Label of a line -> N at the x of every row."""
+    """Label of a fitted line -> N at the variable x of every row."""
 
 
 def figure_1a(system: System, request: FigureRequest) -> Drawing:
@@ -141,7 +141,7 @@ def figure_1a(system: System, request: FigureRequest) -> Drawing:
 
 
 def figure_1b(system: System, request: FigureRequest) -> Drawing:
-    """Samples over (1 - sigma)^-2 (Figure 1b); options ``sigmas``, and those of Figure 1a."""
+    """Figure 1b: samples against (1 - sigma)^-2; options ``sigmas``, and those of Figure 1a."""
     options = _options(request, "sigmas", SIGMAS)
     law = request.make_parameters(system, ("sigma",), **samples.FIGURE_1B)
     sigmas = options["sigmas"]
@@ -207,7 +207,7 @@ def _sweep(
     system: System, request: FigureRequest, options: dict[str, Any], name: str,
     laws: Mapping[str, Any], axes: Mapping[str, Any],
 ) -> list[Rows]:  # fmt: skip
-    """Trials of every law over the first of the axes and N, stored in the folder of the figure."""
+    """Trials of every law on the grid of the first axis and N, stored in the figure's folder."""
     trials = {**axes, "seed": list(request.seeds(options["trials"]))}
     counts, axis = options["samples"], next(iter(axes))
     with folder(name, request, options) as where:
@@ -219,7 +219,7 @@ def _sweep(
 
 
 def _held(system: System, law: Any, options: dict[str, Any], names: str, family: str = "") -> str:
-    """Subtitle with the named parameters that are fixed, and the settings of all diagrams."""
+    """Subtitle: the named fixed parameters, then the settings that all diagrams share."""
     every = (*names.split(), "L", "M", "m", "delta", "margin", "data", "output")
     return (
         f"{title(system, law, *every)}{family and ', '}{family};\nno noise, gradient descent with "

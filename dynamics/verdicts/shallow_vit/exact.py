@@ -1,7 +1,7 @@
 """Exact statements without noise: closure, inner products, odds, collapse, conventions.
 
-Runs on patterns are compared with runs on tokens and with recursions, at any step size and start,
-so one difference beyond rounding contradicts a statement.
+Runs on patterns are compared with runs on tokens and with recursions. The statements hold at any
+step size and start, so one difference beyond rounding contradicts a statement.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from theory.papers.shallow_vit.attention import PARTS
 
 ROUNDING = 1e-12
 LIKE_A_PERTURBATION = 1e3
-"""Ratio of a difference to the effect of a perturbed start up to which rounding may explain it."""
+"""Rounding may explain a difference of at most this multiple of a perturbed start's effect."""
 STEPS = 300
 SMALL: dict[str, Any] = {"m": 60, "L": 20, "alpha_confusion": 0.1}
 TRAINING: Mapping[str, dict[str, int]] = {
     "fixed": {}, "fixed_disc": {"samples": 12, "batch": 4}, "iid": {"samples": 10},
 }  # fmt: skip
-"""Law's ``data`` -> number of samples and batch size; ``fixed`` trains on its two samples."""
+"""Kind of data -> arguments of the problem; ``fixed`` has two distinct samples by itself."""
 EACH = (
     SMALL, SMALL | {"data": "fixed_disc"}, SMALL | {"data": "iid"},
     SMALL | {"data": "fixed_disc", "output_weights": "per_position"},
@@ -48,14 +48,14 @@ def exactly(source: str, quantity: str, laws: Sequence[Mapping[str, Any]] = EACH
 
 
 def _made(case: Case, view: str = "ReducedPopulation", **changed: Any) -> Any:
-    """A problem of the case, with changed parameters."""
+    """Problem (`view`) of a case, with some parameters changed."""
     law = case.parameters
     training = TRAINING[law.data] if law.output_weights == "shared" else {"samples": 8}
     return getattr(case.system, view)(replace(law, **changed), seed=case.seed, **training)
 
 
 def _equal(case: Case, problem: Any, differences: ArrayLike) -> dict[str, Any]:
-    """Row of differences at every step; undecided if training amplifies rounding to their size."""
+    """Row with the largest difference; undecided if training amplifies rounding to that size."""
     series = np.asarray(differences)
     most = float(series.max())
     curve = np.arange(1, len(series)), np.maximum(series[1:], 1e-17)
@@ -75,7 +75,7 @@ def _equal(case: Case, problem: Any, differences: ArrayLike) -> dict[str, Any]:
 
 @exactly("Pattern closure", "largest difference of an entry of W_O, V, K, Q")
 def pattern_closure(case: Case) -> dict[str, Any]:
-    """Differences between training on tokens and training on patterns, all weights."""
+    """Differences of all weights between training on tokens and training on patterns."""
     reduced = _made(case)
     result = compare(reduced, _made(case, "FullPopulation"), ETA, STEPS, record=1)
     return _equal(case, reduced, np.max([*result.deviations.values()], axis=0))
@@ -99,7 +99,7 @@ def symmetric_collapse(case: Case) -> dict[str, Any]:
 @exactly("Odds identity", "largest relative change of the product of the odds",
          laws=(SMALL, SMALL | {"margin": sqrt(SMALL["m"])}))  # fmt: skip
 def odds_identity(case: Case) -> dict[str, Any]:
-    """Change of the product of odds over pairs of samples with opposite labels, at every step."""
+    """Change, at every step, of the product of odds over pairs of samples with opposite labels."""
     law = case.parameters
     if law.n_confusion == 0 or law.data == "iid":
         raise Undecided("needs confusion tokens, equally many in every sample", "law")
@@ -114,7 +114,7 @@ def odds_identity(case: Case) -> dict[str, Any]:
 
 
 def log_odds(problem: Any, keys: FloatArray, queries: FloatArray) -> FloatArray:
-    """Log odds of pattern 1 against 2 in the softmax over tokens, shape (samples, queries)."""
+    """Log odds of pattern 1 against pattern 2 in the attention, shape (samples, queries)."""
     order = problem.tokens.patterns
     with np.errstate(all="ignore"):
         scores = (keys.T[order] @ queries)[:, :, : problem.parameters.M]
@@ -151,7 +151,7 @@ def margin_and_weights(case: Case) -> dict[str, Any]:
     picture=Picture("step", "attention to relevant tokens", scales=LINEAR),
 )  # fmt: skip
 def initialization(case: Case) -> dict[str, Any]:
-    """Distance of the printed initial weights from Assumption 1, and training from them."""
+    """Distance of the printed initial weights from Assumption 1; training starts from them."""
     law = case.parameters
     if law.noise == 0:
         raise Undecided("without noise the printed scales are infinite", "law")

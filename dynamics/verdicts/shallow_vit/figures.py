@@ -1,4 +1,4 @@
-"""Figures 2, 4, 5, 7 and 8: iterations over alpha_*, attention along training, sparsification."""
+"""Figures 2, 4, 5, 7 and 8: iterations against alpha_*, attention in training, sparsification."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ BARS: dict[str, Any] = {"mfc": "white", "capsize": 2, "elinewidth": 1.0}
 
 
 def figure_2(system: System, request: FigureRequest) -> Drawing:
-    """Figure 2: steps to zero training loss over alpha_*.
+    """Figure 2: steps to zero training loss against alpha_*.
 
     Options: ``families`` (``rest``, ``constant``, ``proportion``, ``none``), ``eta``, ``steps``,
     ``seeds``, ``workers``, ``store``.
@@ -80,7 +80,7 @@ def figure_2(system: System, request: FigureRequest) -> Drawing:
 
 
 def _iterations(data: Mapping[str, Mapping[str, Any]], held: str) -> Any:
-    """Draw steps over 1/alpha_* and over 1/(alpha_* - alpha_#), with a line through the latter."""
+    """Draw steps against 1/alpha_*, and against 1/(alpha_* - alpha_#) with a fitted line."""
     with page(8.4, 4.0, held, ncols=2, sharey=True) as (figure, axes):
         for (name, family), (colour, marker) in zip(data.items(), LOOKS, strict=False):
             steps, mean = family["steps"], family["steps"].mean(axis=1)
@@ -112,16 +112,16 @@ class Trained(NamedTuple):
     name: str
     runs: Sequence[Any]
     ceiling: float | None
-    """Upper limit of the mean attention to relevant tokens without noise, or None if not known."""
+    """Upper limit, without noise, of the mean attention to relevant tokens; None if unknown."""
     stops: Sequence[int]
-    """Steps of zero training loss."""
+    """Step at which each run reaches zero training loss."""
 
     def mean(self, name: str) -> FloatArray:
         """Mean of an observable over the seeds."""
         return np.asarray(np.mean([run[name] for run in self.runs], axis=0))
 
     def words(self, label: str, hinge: bool) -> str:
-        """Text with the attention at the start and the end, by the kinds of queries."""
+        """Text with the attention at the start and the end, for each kind of queries."""
         kinds = ", ".join(f"{self.mean(f'relevant_by_{kind}')[-1]:.3f}" for kind in KINDS)
         relevant, stops = self.mean("relevant"), ", ".join(map(str, self.stops)) or "none"
         end = f"zero training loss at step {stops}" if hinge else "linear loss"
@@ -132,12 +132,12 @@ class Trained(NamedTuple):
 
 
 def figure_4(system: System, request: FigureRequest) -> Drawing:
-    """Attention in training; options ``samples``, ``eta``, ``steps``, ``seeds``, ``margins``."""
+    """Figure 4: attention; options ``samples``, ``eta``, ``steps``, ``seeds``, ``margins``."""
     return _attention(system, request, {"": request.make_parameters(system)}, 3)
 
 
 def figure_7(system: System, request: FigureRequest) -> Drawing:
-    """Attention in training for several M; options as for Figure 4."""
+    """Figure 7: attention for several numbers M of patterns; options as for Figure 4."""
     law = request.make_parameters(system, ("M",), d=20)
     return _attention(system, request, {f"M = {M}": replace(law, M=M) for M in PATTERNS}, 1)
 
@@ -217,7 +217,7 @@ def _panels(panels: Sequence[Trained], columns: int, held: str, noisy: bool) -> 
 
 
 def figure_5(system: System, request: FigureRequest) -> Drawing:
-    """Figure 5: test loss and error over the share of tokens removed, by three rules.
+    """Figure 5: test loss and error against the share of tokens removed, for three rules.
 
     Options: ``removed``, ``seeds``, ``samples``, ``eta``, ``steps``, ``noisy_share``,
     ``noisy_std``, ``workers``, ``store``.
@@ -226,7 +226,7 @@ def figure_5(system: System, request: FigureRequest) -> Drawing:
 
 
 def figure_8(system: System, request: FigureRequest) -> Drawing:
-    """Figure 5 for several M (Figure 8), with the same options."""
+    """Figure 8: Figure 5 for several numbers M of patterns, with the same options."""
     law = request.make_parameters(system, ("M",), **(tokens.LAW | {"d": 20}))
     return _removal(system, request, "8", {f"M = {M}": replace(law, M=M) for M in PATTERNS})
 

@@ -21,16 +21,16 @@ from dynamics.verdicts.shallow_vit import textured_images as images
 from dynamics.verdicts.shallow_vit.textured_images import ENDS, GROUPS, SAMPLES, SUCCESS, Trials
 
 TWO = SAMPLES[1::2]
-"""Numbers of samples N of Figure 6a, every second one of Figure 6b and figure ``textures``."""
+"""Numbers of samples N in Figure 6a: every second one of those in Figure 6b."""
 LEVEL = 0.05
-"""P-value above which a difference between shares of trials may be chance."""
+"""P-value above which a difference between two shares of trials may be chance."""
 SEEDS, MORE_SEEDS = 5, 10
 ACCURACY = "test accuracy (%)"
 SPURIOUS = Picture("alpha_*", ACCURACY, {"half": 50.0}, ("linear", "linear"))
 
 
 def on_images(source: str, quantity: str, bound: float, train: Any, **data: Any) -> Decorator:
-    """Decorate a claim on networks that ``train(seeds)`` trains on images; it has no Parameters."""
+    """Decorate a claim, without Parameters, on networks that ``train(seeds)`` trains on images."""
 
     def run(case: Case) -> tuple[None, Trials]:
         many = MORE_SEEDS if case.thorough else SEEDS
@@ -44,12 +44,12 @@ def on_images(source: str, quantity: str, bound: float, train: Any, **data: Any)
 
 
 def growth(values: FloatArray) -> Estimate:
-    """Last minus first value along the first axis, paired by seed."""
+    """Last minus first value along the first axis; the differences are paired by seed."""
     return estimate(values[-1] - values[0])
 
 
 def row_of(found: Trials, x: Sequence[Any], curves: dict[str, FloatArray], **more: Any) -> Row:
-    """Row of a claim: curves of shares in percent over x, and the number of seeds."""
+    """Row of a claim: curves against x, where shares are in percent, and the number of seeds."""
     drawn = {label: (x, 100 * shares) for label, shares in curves.items()}
     return {**more, "seeds": found.values.shape[-1], "curves": drawn}
 
@@ -63,7 +63,7 @@ def row_of(found: Trials, x: Sequence[Any], curves: dict[str, FloatArray], **mor
     picture=Picture("N", ACCURACY, {"77.5": 100 * SUCCESS}, ("log", "linear")),
 )  # fmt: skip
 def figure_6a(case: Case) -> Row:
-    """Rise of the test accuracy from all background patches to none, and with N."""
+    """Rise of the test accuracy if all background patches are dropped, and if N grows."""
     found: Trials = case.run
     rises = [growth(found.values[:, n]) for n in range(len(TWO))]
     along = [growth(row) for row in found.values]
@@ -83,7 +83,7 @@ def figure_6a(case: Case) -> Row:
     picture=Picture("N", "trials that succeed (%)", {"half": 50.0}, ("log", "linear")),
 )  # fmt: skip
 def figure_6b(case: Case) -> Row:
-    """Least N at which half of the trials reach the accuracy of the paper."""
+    """Minimum N at which half of the trials reach the paper's test accuracy."""
     from scipy.stats import fisher_exact
 
     found: Trials = case.run
@@ -116,7 +116,7 @@ def figure_6b(case: Case) -> Row:
     words="rise of the accuracy from alpha_* = {least:.2g} to 1: {rises} ({seeds} seeds)",
 )  # fmt: skip
 def figure_6c(case: Case) -> Row:
-    """Test accuracy with a 90/10 spurious background, over alpha_*."""
+    """Test accuracy with a spurious background (90 % of one class, 10 % of the other)."""
     found: Trials = case.run
     rises = [growth(found.values[:, k]) for k in range(len(GROUPS))]
     told = "; ".join(f"{group} {rise}" for group, rise in zip(GROUPS, rises, strict=True))
@@ -133,7 +133,7 @@ def figure_6c(case: Case) -> Row:
     "higher by {rises} than from one of {fewer} ({seeds} seeds)",
 )  # fmt: skip
 def better_start(case: Case) -> Row:
-    """Test accuracy with a 90/10 background from two networks pretrained on other classes."""
+    """Test accuracy with a spurious background, after pretraining on few and on many images."""
     found: Trials = case.run
     gains = [estimate(row[1] - row[0]) for row in found.values]
     pairs = zip(found.shares, gains, strict=True)

@@ -1,7 +1,7 @@
 r"""Numbers of iterations in Theorem 1, Remark 3 and Figure 2.
 
-An iteration is a step of gradient descent; steps to zero training loss are measured on the law of
-two samples, over alpha_* and in several families of :math:`\alpha_\#`.
+An iteration is a step of gradient descent. Steps to zero training loss are measured on the law of
+two samples, against alpha_*, in families that determine :math:`\alpha_\#`.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ HORIZONS = (250, 1000, 5000, STEPS)
 SEEDS, MORE_SEEDS = 3, 60
 RATES, SIGMAS = (0.025, 0.05, 0.1), (0.0, 0.1, 0.2, 0.3)
 STARTS = {"sigma": (0.0, 0.1, 0.2), "delta": (0.0, 0.2, 0.4)}
-"""Values of sigma (error of initial values) and delta (of keys and queries), varied in turn."""
+"""Errors of the initial values (sigma) and of the initial keys and queries (delta) that vary."""
 STRAIGHT = 0.99
-"""Smallest R^2 of points that count as a straight line."""
+"""Minimum R^2 at which points count as a straight line."""
 OVER_ALPHA = Picture(r"$1/\alpha_*$", "steps to zero training loss")
 LONG: dict[str, Any] = {"laws": ({"L": 100},), "varies": ("step size",)}
 
@@ -45,7 +45,7 @@ class Family(NamedTuple):
     alphas: tuple[float, ...]
 
     def at(self, alpha: float) -> tuple[float, float]:
-        """Shares alpha_* and alpha_# of a member of the family."""
+        """Shares (alpha_*, alpha_#) of the family's member with alpha_* = `alpha`."""
         formula = Expression(self.confusion, "alpha_confusion")
         return alpha, round(float(formula.value({"alpha_star": alpha})), 9)
 
@@ -61,19 +61,19 @@ FAMILIES = {
 
 
 def law_at(law: Any, family: str, alpha: float) -> Any:
-    """Law of a family at alpha_*."""
+    """The law with alpha_* = `alpha` and the family's alpha_#."""
     share, confusion = FAMILIES[family].at(alpha)
     return replace(law, alpha_star=share, alpha_confusion=confusion)
 
 
 def laws_of(law: Any, family: str) -> list[Any]:
-    """Laws of a family at the alpha_* that samples of L tokens can realize."""
+    """Laws of a family at those alpha_* that samples of L tokens can realize."""
     return runs.possible(law, map(FAMILIES[family].at, FAMILIES[family].alphas))
 
 
 @lru_cache(maxsize=1024)
 def steps_to_zero(make: Any, law: Any, seed: int, eta: float) -> float:
-    """Steps to zero training loss, or NaN if it is not reached."""
+    """Steps to zero training loss; NaN if the loss does not reach zero."""
     run = runs.descend_in_parts(make(law, seed=seed), eta, HORIZONS)
     step = run.events["t_zero"].step
     return np.nan if step is None else float(step)
@@ -82,7 +82,7 @@ def steps_to_zero(make: Any, law: Any, seed: int, eta: float) -> float:
 def steps_of(
     case: Case, laws: Sequence[Any], eta: float = ETA, few: int | None = None
 ) -> FloatArray:
-    """Steps of every law and seed; undecided if zero training loss is not reached."""
+    """Steps to zero training loss, shape (laws, seeds); undecided if a run does not reach it."""
     many = (few or SEEDS) * (3 if case.thorough else 1)
     make: Any = case.system.ReducedPopulation
     seeds, eta = range(case.seed, case.seed + many), case.rate(eta)
@@ -93,7 +93,7 @@ def steps_of(
 
 
 def line_words(family: str, laws: Sequence[Any], steps: FloatArray) -> tuple[str, float, float]:
-    """Line fits of steps (n,) in words, R^2 over 1/alpha_*, and the power of the gap."""
+    """Text on two line fits, R^2 of the line in 1/alpha_*, and exponent in 1/(gap of shares)."""
     r2 = runs.line(1 / alphas(laws), steps)[2]
     slope, level, r2_by_gap = runs.line(1 / gaps(laws), steps)
     power = -exponent(gaps(laws), steps)
@@ -105,7 +105,7 @@ def line_words(family: str, laws: Sequence[Any], steps: FloatArray) -> tuple[str
 
 
 def lines(case: Case, *families: str) -> tuple[list[Row], Row]:
-    """Steps in families of alpha_#, and a combined row with the least R^2 over 1/alpha_*."""
+    """A row for each family with its steps, and a row with the least R^2 in 1/alpha_*."""
     rows: list[Row] = []
     for family in families:
         laws = laws_of(case.parameters, family)
@@ -131,7 +131,7 @@ R2 = "least R^2 of a line through steps against 1/alpha_*, over the families"
 
 @claim("Figure 2, in proportion", R2, ">=", STRAIGHT, **FIGURE_2)
 def in_proportion(case: Case) -> Row:
-    """Families with alpha_# proportional to alpha_* or 0; undecided for another power law."""
+    """Line fits for alpha_# proportional to alpha_*, or 0; undecided if the exponent is not 1."""
     rows, row = lines(case, "proportion", "none")
     far = max(abs(each["power"] - 1) for each in rows)
     if row["value"] >= STRAIGHT and not far <= SHARE:
@@ -142,9 +142,9 @@ def in_proportion(case: Case) -> Row:
 
 @claim("Figure 2, other shares", R2, ">=", STRAIGHT, **FIGURE_2)
 def not_in_proportion(case: Case) -> Row:
-    """R^2 over all points, and over those that meet (8), of families that violate (8) in part.
+    """Line fits for families that violate (8) in part: R^2 of all points, and where (8) is met.
 
-    The row is undecided, because the paper does not give the shares of its figure.
+    The row is undecided, because the paper does not give the shares in its figure.
     """
     rows, row = lines(case, "rest", "constant")
     within = []
@@ -167,7 +167,7 @@ def outside(law: Any) -> bool:
 
 
 def _up_to_constants(rows: list[Row], finding: Finding) -> Finding:
-    """Finding that leaves the literal claim open if only a factor hidden by Theta differs."""
+    """Leave the literal claim undecided if only a factor that Theta may hide differs."""
     if finding.literal is None:
         return finding
     return replace(finding, literal=replace(finding.literal, holds=rows[0]["as_factor"]))
@@ -189,7 +189,7 @@ def iterations(case: Case) -> Row:
         raise Undecided(f"samples of L={law.L} tokens have fewer than {FEWEST} points of alpha_*")
     along = steps_of(case, laws).mean(axis=1)
     rates = [steps_of(case, [law], eta).mean() for eta in RATES]
-    # Realized values of alpha_*, from whole tokens.
+    # Values of alpha_* that whole tokens realize.
     shares = np.array([e.alpha_star if e.data == "iid" else e.n_star / e.L for e in laws])
     fits = [growth(1 / shares[::-1], along[::-1], 1.0),
             growth(1 / np.array(RATES[::-1]), rates[::-1], 1.0)]  # fmt: skip
@@ -213,7 +213,7 @@ def iterations(case: Case) -> Row:
     picture=Picture(r"$\sigma$ or $\delta$", "ln T", scales=runs.LINEAR),
 )  # fmt: skip
 def remark_3(case: Case) -> Row:
-    """Steps over the errors of the initial values (sigma) and of keys and queries (delta)."""
+    """Growth of ln steps with the error of initial values (sigma), of keys and queries (delta)."""
     rows = []
     for name, values in STARTS.items():
         steps = steps_of(case, runs.laws_along(case, name, values), few=MORE_SEEDS)

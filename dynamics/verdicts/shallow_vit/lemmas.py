@@ -29,27 +29,27 @@ from theory.papers.shallow_vit.conditions import derived_batch, least_batch, lea
 from theory.papers.shallow_vit.subgaussian import hoeffding_constant, norm_of_rare_signs
 
 ALONG = 0.9
-"""Least cosine of a value's growth with the mean lucky neuron for which the claim holds."""
+"""Minimum cosine of a value's growth and the mean lucky neuron at which the claim holds."""
 FALLS, WHOLE = 0.01, 0.9
-"""Largest fall of a growing length in one step, over its range; share of training tested."""
+"""Maximum fall of a length in a step, relative to its range; tested share of training (second)."""
 SAME, TURNED = 1.5, 0.7
-"""Ratio up to which two growths count as equal; cosine above which two directions do."""
+"""Maximum ratio of equal growths (first), minimum cosine of equal directions (second)."""
 LINEAR_LOSS = {"none": (0.01, 1600), "attention": (0.01, 1600), "values": (0.002, 75_000)}
-"""Frozen weights -> learning rate and steps with the linear loss, before steps become unstable."""
+"""Frozen weights -> learning rate and steps of stable training with the linear loss."""
 RECORDS, DECADES = 200, 2.0
-"""First: records of a run with the linear loss; second: decades of time with growth as log t."""
+"""Records of a run with the linear loss (first), decades of time with growth as log t (second)."""
 WIDE: dict[str, Any] = {"M": 3, "d": 4, "m": 10_000}
 """Sizes at which lucky neurons exist by Definition 2."""
 CHANCES, NUMBERS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.001), (1, 2, 4, 16, 64, 256)
-"""First: probabilities that a variable of Lemma 1 is nonzero; second: numbers of variables."""
+"""Lemma 1: probabilities of a nonzero variable (first), and numbers of variables (second)."""
 SMALLEST = 1e-250
-"""Tail probability below which no constant is computed."""
+"""Minimum tail probability from which a constant is computed."""
 DISTANCES, SHARE = (0.1, 0.01, 0.001, 0.0001), 0.2
-"""First: relative distances of alpha_* from the pole in (70); second: alpha_* without a pole."""
+"""Relative distances of alpha_* from the pole in (70); alpha_* to start from without a pole."""
 
 
 def lucky_neurons(law: Any) -> None:
-    """Raise Undecided for a law outside the hypothesis of the lemmas on lucky neurons."""
+    """Raise Undecided if a law does not meet the hypothesis of the lemmas on lucky neurons."""
     if law.output_weights != "shared":
         raise Undecided(
             "output weights have a sign per position, not per neuron", "law", parameters=asdict(law)
@@ -61,7 +61,7 @@ LUCKY: dict[str, Any] = {"run": to_rest(), "require": lucky_neurons, "varies": O
 
 
 def _lucky_at_start(case: Case, sides: slice = slice(2)) -> Any:
-    """Sets W(0) and U(0) by gates; undecided if a requested set is empty."""
+    """Membership in W and U, read by gates, at the start; undecided if a requested set is empty."""
     both = runs.lucky(case, 0)
     if not both[sides].any(axis=1).all():
         W, U = both.sum(axis=1)
@@ -70,26 +70,30 @@ def _lucky_at_start(case: Case, sides: slice = slice(2)) -> Any:
 
 
 def _angles(hidden: FloatArray, frame: FloatArray) -> FloatArray:
-    """Angles of neurons with p_1 and p_2, shape (m, 2), or NaN for neurons of length zero."""
+    """Angles of neurons with p_1 and p_2, shape (m, 2); NaN for neurons of length zero."""
     with np.errstate(divide="ignore", invalid="ignore"):
         cosines = (hidden @ frame[:, :2]) / np.linalg.norm(hidden, axis=1)[:, None]
     return np.asarray(np.arccos(np.clip(cosines, -1, 1)))
 
 
 def _by_definition(law: Any, hidden: FloatArray, start: Any) -> Any:
-    """Membership of neurons in W and U by Definition 2, shape (2, m)."""
+    """Membership of neurons in the sets W and U of Definition 2, shape (2, m)."""
     return np.asarray((_angles(hidden, start.p) <= law.sigma).T)
 
 
 def starts(case: Case) -> list[tuple[Any, Any]]:
-    """Initial states of `SEEDS` seeds, each with W and U by Definition 2."""
+    """Initial state and sets W and U of Definition 2, for each of `SEEDS` seeds."""
     make, law = case.system.ReducedPopulation, case.parameters
     every = [make(law, seed=case.seed + k).start for k in range(SEEDS)]
     return [(start, _by_definition(law, start.W_O, start)) for start in every]
 
 
 def lost_by_definition(case: Case) -> Row:
-    """Neurons of W(0) and U(0) by Definition 2, and those lost later, by step size and seed."""
+    """Numbers of neurons in W or U (Definition 2) at the start, and of those that leave later.
+
+    The row is that of the step size and seed with the fewest lost neurons; it is empty if a run has
+    no such neuron.
+    """
     row: Row = {}
     for repeat in (case.repeat, *repeats(*ONCE)):
         again = replace(case, seed=case.seed + repeat.seed, repeat=repeat)
@@ -116,7 +120,7 @@ def lost_by_definition(case: Case) -> Row:
     picture=Picture("step", "mean growth of lucky neurons\nalong a pattern", scales=LINEAR),
 )  # fmt: skip
 def growth_of_neurons(case: Case) -> Row:
-    """Growth of lucky neurons along p_1 and along other patterns, and length of other neurons."""
+    """Growth of lucky neurons along p_1 and along other patterns, and length of unlucky neurons."""
     hidden = case.run["W_O"]
     lucky = _lucky_at_start(case, slice(1))[0]
     rest = ~np.any([*runs.lucky(case, 0), *runs.lucky(case, -1)], axis=0)
@@ -139,7 +143,7 @@ def growth_of_neurons(case: Case) -> Row:
 
 
 def keys_run(case: Case) -> tuple[Any, Trajectory]:
-    """Descent until training stops; with the linear loss, until steps become unstable."""
+    """Gradient descent until training stops; with the linear loss, while steps are stable."""
     law = case.parameters
     if law.loss == "hinge":
         return to_rest()(case)
@@ -151,7 +155,7 @@ def keys_run(case: Case) -> tuple[Any, Trajectory]:
 
 
 def _of_the_hinge(rows: list[Row], finding: Finding) -> Finding:
-    """Finding decided by runs with the paper's hinge loss, not by runs with the linear loss."""
+    """Let only the runs with the paper's hinge loss decide, if there are any."""
     rows = [row for row in rows if "ratio" in row]
     hinge = [row for row in rows if row["loss"] == "hinge"] or rows
     if not hinge:
@@ -174,7 +178,7 @@ def _of_the_hinge(rows: list[Row], finding: Finding) -> Finding:
     picture=Picture(TIME, r"$\|q_1\|^2$"),
 )  # fmt: skip
 def growth_of_keys(case: Case) -> Row:
-    """Growth law and direction of |q_1|^2; the hinge ends training before log t is visible."""
+    """Growth of |q_1|^2 in time, and direction of q_1; the hinge stops before log t shows."""
     time, squares, keys = case.run.time, case.run["q1_norm2"], case.run["K"][:, :, 0]
     if np.ptp(squares) == 0:
         raise Undecided("q_1 does not move", "law")
@@ -212,7 +216,7 @@ def growth_of_keys(case: Case) -> Row:
     picture=Picture("step", "length of a value", scales=("log", "linear")),
 )  # fmt: skip
 def growth_of_values(case: Case) -> Row:
-    """Growth of the values of discriminative and of other patterns."""
+    """Growth of the values of discriminative patterns and of other patterns."""
     values, hidden = case.run["V"], case.run["W_O"][-1]
     moved, lengths = values[-1] - values[0], np.linalg.norm(values, axis=1)
     change = np.linalg.norm(moved, axis=0)
@@ -238,7 +242,7 @@ def growth_of_values(case: Case) -> Row:
                     scales=LINEAR),
 )  # fmt: skip
 def lemma_3(case: Case) -> Row:
-    """Number of neurons within the angle sigma of p_1 and p_2 at the start."""
+    """Numbers of neurons within the angle sigma of p_1, and of p_2, at the start."""
     law = case.parameters
     epsilon = least_epsilon(law.M, law.m, runs.SAMPLES)
     start = case.system.ReducedPopulation(law, seed=case.seed).start
@@ -267,7 +271,7 @@ def lemma_3(case: Case) -> Row:
     picture=Picture("step", r"$|\mathcal{W}|$", scales=LINEAR),
 )  # fmt: skip
 def lemma_4(case: Case) -> Row:
-    """Neurons that are lucky at the start and not lucky at a later step."""
+    """Maximum number of neurons that are lucky at the start but not at a later step."""
     _lucky_at_start(case)
     sets = np.array([runs.lucky(case, record) for record in range(len(case.run.time))])
     sizes, lost = sets.sum(axis=2), int((sets[0] & ~sets).sum(axis=2).max())
@@ -277,9 +281,9 @@ def lemma_4(case: Case) -> Row:
 
 
 def tail_of_signs(chance: float, number: int) -> FloatArray:
-    """Tail P(sum >= t), t = 0, ..., n, of n = `number` independent variables -1, 0 or 1.
+    """Tail P(sum >= t) at t = 0, ..., n for n = `number` independent variables -1, 0 or 1.
 
-    The probability of a nonzero value is `chance`, with both signs equally likely.
+    A variable is nonzero with probability `chance`; both signs are equally likely.
     """
     one, law = np.array([chance / 2, 1 - chance, chance / 2]), np.ones(1)
     for _ in range(number):
@@ -288,7 +292,7 @@ def tail_of_signs(chance: float, number: int) -> FloatArray:
 
 
 def largest_constant(tail: FloatArray, norm: float, number: int) -> float:
-    """Largest c with e exp(-c t^2 / (K^2 n)) at least the tail P(sum >= t) at t = 1, ..., n.
+    """Largest c for which e exp(-c t^2 / (K^2 n)) bounds the tail P(sum >= t) at t = 1, ..., n.
 
     `tail`, shape (n + 1,): the tail from t = 0 on; `norm`: constant K; `number`: n.
     """
@@ -302,7 +306,7 @@ def largest_constant(tail: FloatArray, norm: float, number: int) -> float:
     "and else 0", picture=Picture("number of variables", "largest $c$", scales=("log", "linear")),
 )  # fmt: skip
 def lemma_1(case: Case) -> Row:
-    """Largest constant c that exact tails of sums allow, against the proved constant."""
+    """Largest constant c that exact tails of sums allow; the bound is the proved constant."""
     del case
     curves = {}
     for chance in CHANCES:
@@ -315,12 +319,12 @@ def lemma_1(case: Case) -> Row:
 
 
 def _edge(law: Any) -> float:
-    """Value of alpha_* at which the left side of (70) is infinite, or the least that meets (8)."""
+    """Lower limit of alpha_*: the pole of (70)'s left side or the limit in (8), else `SHARE`."""
     return max(pole(law.sigma), least_share(law.alpha_confusion, law.sigma, law.delta)) or SHARE
 
 
 def above_the_pole(law: Any) -> list[Any]:
-    """Laws with alpha_* approaching the pole of (70)'s left side, or the least that meets (8)."""
+    """Laws whose alpha_* approaches, from above, the lower limit that (70) or (8) sets."""
     law = replace(law, noise=0.0)
     edge = _edge(law)
     if edge * (1 + DISTANCES[0]) > 1:
@@ -335,7 +339,7 @@ def above_the_pole(law: Any) -> list[Any]:
     picture=Picture(r"1 over the distance of $\alpha_*$ from the pole", "batch $B$"),
 )  # fmt: skip
 def equation_70(case: Case) -> Row:
-    """Both sides of equation (70) for alpha_* approaching the end of Theorem 1's hypothesis."""
+    """Both sides of equation (70), while alpha_* approaches the limit of Theorem 1's hypothesis."""
     law = case.parameters
     at = law.alpha_star, law.sigma, law.delta
     left, right, edge = derived_batch(*at), least_batch(*at), _edge(law)

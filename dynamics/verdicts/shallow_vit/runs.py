@@ -1,9 +1,10 @@
 r"""Laws and training runs that claims of the shallow ViT share, and the hypothesis of Theorem 1.
 
-The paper's margin is 1 and its output weights are :math:`\pm 1/\sqrt m`; its proof sums :math:`\pm
-1/m`, which is equivalent to the margin :math:`\sqrt m` at the same step size. Equation (1) prints
-output weights :math:`a_{(l)}` for each position l (``output_weights="per_position"``); the proof
-gives a neuron one sign, the default. Claims on patterns assume tokens without noise.
+The paper has the margin 1 and output weights :math:`\pm 1/\sqrt m`. Its proof has output weights
+:math:`\pm 1/m`, which is equivalent to the margin :math:`\sqrt m` at the same step size. Equation
+(1) prints output weights :math:`a_{(l)}` for each position l (``output_weights="per_position"``),
+but in the proof a neuron has one sign, as by default here. Claims on patterns assume tokens without
+noise.
 
 The hypothesis is that all weights are trained with the hinge max{1 - y F, 0} of (2), and that the
 sizes meet the conditions of Theorem 1 at tau = 0; for other laws a claim is undecided.
@@ -32,14 +33,14 @@ from theory.papers.shallow_vit.attention import PARTS, attention
 from theory.papers.shallow_vit.conditions import least_neurons, least_share
 
 ETA, STEPS = 0.1, 3000
-"""First: learning rate; second: most steps; a hinge run stops moving at zero training loss."""
+"""Learning rate, and maximum number of steps; training stops at zero hinge loss."""
 SAMPLES, POSITIONED = 200, 40
-"""Number of samples of Section 4.1, and with output weights per position (samples distinct)."""
+"""Number of samples in Section 4.1 (first), and with output weights per position (second)."""
 FEWEST = 3
-"""Smallest number of points for a line fit."""
+"""Minimum number of points of a line fit."""
 ONCE = ("step size", "seed")
 CLEARLY = 2.0
-"""Standard errors from which growth is significant; a contradiction needs `ERRORS`."""
+"""Slope, in standard errors, above which growth is significant; a contradiction needs `ERRORS`."""
 LINEAR = ("linear", "linear")
 LARGEST_DELTA = 0.5
 """Upper limit of delta in Assumption 1."""
@@ -47,14 +48,14 @@ SHOWN = (
     "alpha_star", "alpha_confusion", "L", "M", "d", "m", "sigma", "delta", "noise", "data",
     "margin", "output",
 )  # fmt: skip
-"""Parameters that every verdict prints."""
+"""Names of the parameters that every verdict prints."""
 ROOT = {"margin": sqrt(1000)}
 MARGINS: tuple[dict[str, Any], ...] = ({}, ROOT)
 """Laws with margin 1, and with the margin of the proof at m = 1000."""
 
 
 def without_noise(law: Any) -> list[Any]:
-    """The law without token noise, for training on patterns."""
+    """List with the law without token noise, for training on patterns."""
     return [replace(law, noise=0.0)]
 
 
@@ -67,7 +68,7 @@ def _outside(law: Any, reason: str, missing: str = "law") -> Undecided:
 
 
 def enough_neurons(law: Any) -> None:
-    """Raise Undecided for too few neurons for the N of Section 4.1, or too large a sigma."""
+    """Raise Undecided if neurons are too few for Section 4.1's N, or sigma is too large."""
     least = least_neurons(law.M, SAMPLES, law.sigma)
     if law.sigma >= pi / law.M:
         raise _outside(law, f"sigma = {law.sigma:g} must be below pi / M = {pi / law.M:.3g}")
@@ -78,7 +79,7 @@ def enough_neurons(law: Any) -> None:
 
 
 def other_training(law: Any) -> str:
-    """Sentence on how a law's training differs from (2), all weights with the hinge; or ""."""
+    """Sentence on frozen weights or a loss other than the hinge of (2); empty without them."""
     verb = {"attention": "is", "values": "are"}.get(law.frozen)
     here = [f"{law.frozen} {verb} frozen"] if verb else []
     here += [] if law.loss == "hinge" else [f"the loss is {law.loss}"]
@@ -87,7 +88,7 @@ def other_training(law: Any) -> str:
 
 
 def all_trained(law: Any) -> None:
-    """Raise Undecided if a law does not train all weights with the hinge."""
+    """Raise Undecided if a law freezes weights or has a loss other than the hinge."""
     if words := other_training(law):
         raise _outside(law, words)
 
@@ -99,7 +100,7 @@ def theorem_1(law: Any) -> None:
 
 
 def sizes_of_theorem_1(law: Any) -> None:
-    """Raise Undecided, with the least size inside, if sizes are outside Theorem 1's hypothesis."""
+    """Raise Undecided, naming an admissible size, if sizes violate Theorem 1's hypothesis."""
     if law.delta >= LARGEST_DELTA:
         raise _outside(law, f"delta = {law.delta:g} must be below {LARGEST_DELTA:g}")
     enough_neurons(law)
@@ -115,17 +116,17 @@ def sizes_of_theorem_1(law: Any) -> None:
 
 
 def step_of_rest(problem: Any, run: Trajectory) -> int | None:
-    """Step of zero hinge loss, at which training stops, or None without such a step."""
+    """Step at which the hinge loss is zero and training stops; None if there is none."""
     return run.events["t_zero"].step if problem.parameters.loss == "hinge" else None
 
 
 def descend_in_parts(
     problem: Any, eta: float, horizons: Iterable[int], record: int | None = None
 ) -> Trajectory:
-    """Gradient descent to the first of several horizons at which training has stopped.
+    """Gradient descent to the first of several numbers of steps at which training has stopped.
 
-    `horizons`: ascending numbers of steps, the last used if training does not stop; `record`: steps
-    between records; by default only the end is recorded.
+    `horizons`: ascending numbers of steps; the last is used if training does not stop; `record`:
+    steps between records; by default only the end is recorded.
     """
     for steps in horizons:
         run = descend(problem, eta, steps, record=record or [steps])
@@ -135,7 +136,7 @@ def descend_in_parts(
 
 
 def to_rest(eta: float = ETA) -> Run:
-    """Gradient descent on patterns until training stops, every step recorded; shared by claims."""
+    """Gradient descent on patterns until training stops, with every step recorded; cached."""
 
     def run(case: Case) -> tuple[Any, Trajectory]:
         at = case.rate(eta), case.steps(STEPS), max(1, round(1 / case.repeat.eta_factor))
@@ -156,13 +157,13 @@ def _rested(
 
 
 def attention_of(case: Case, record: int) -> FloatArray:
-    """Attention P of every distinct training vector at a record, shape (S, M, M)."""
+    """Attention of each of the S distinct training vectors at a record, shape (S, M, M)."""
     scores = case.run["K"][record].T @ case.run["Q"][record]
     return attention(scores, case.problem.vectors.counts)
 
 
 def lucky(case: Case, record: int) -> NDArray[np.bool_]:
-    """W and U by gates, shape (2, m): a > 0 and open to query 1 of +; a < 0 and to 2 of -."""
+    """Membership in W and U, shape (2, m), read by gates (see `shallow_vit.lemmas`)."""
     hidden, values, keys, queries = (case.run[name][record] for name in PARTS)
     pair = attention(keys.T @ queries, case.problem.reader.pair)
     inputs = [hidden @ values @ one[:, j] for j, one in enumerate(pair)]
@@ -171,7 +172,7 @@ def lucky(case: Case, record: int) -> NDArray[np.bool_]:
 
 
 def possible(law: Any, points: Iterable[tuple[float, float]]) -> list[Any]:
-    """Laws at the (alpha_*, alpha_#) that L tokens realize by a strict majority, each law once."""
+    """Distinct laws at those (alpha_*, alpha_#) that L tokens realize with a strict majority."""
     laws: dict[Any, Any] = {}
     for alpha, confusion in points:
         try:
@@ -184,7 +185,7 @@ def possible(law: Any, points: Iterable[tuple[float, float]]) -> list[Any]:
 
 
 def laws_along(case: Case, name: str, values: Iterable[float]) -> list[Any]:
-    """Laws of a case at several values of one parameter; undecided outside Theorem 1."""
+    """Laws with several values of a parameter; undecided if one is outside Theorem 1."""
     laws = [replace(case.parameters, **{name: value}) for value in values]
     for law in laws:
         theorem_1(law)
@@ -197,12 +198,12 @@ def alphas(laws: Sequence[Any]) -> FloatArray:
 
 
 def gaps(laws: Sequence[Any]) -> FloatArray:
-    """Realized alpha_* - alpha_# of laws, from whole tokens."""
+    """Differences alpha_* - alpha_# that whole tokens realize, one for each law."""
     return np.array([(law.n_star - law.n_confusion) / law.L for law in laws])
 
 
 def line(x: ArrayLike, y: ArrayLike) -> tuple[float, float, float]:
-    """Slope, intercept, R^2 of a fitted line, NaN below three points or if x or y is constant."""
+    """Slope, intercept and R^2 of a line; NaN with few points, or if x or y is constant."""
     from scipy.stats import linregress
 
     if np.size(x) < FEWEST or np.ptp(x) == 0 or np.ptp(y) == 0:
@@ -212,7 +213,7 @@ def line(x: ArrayLike, y: ArrayLike) -> tuple[float, float, float]:
 
 
 def growth_row(name: str, x: Sequence[float], values: ArrayLike) -> dict[str, Any]:
-    """Row of a claim that values (n, seeds) grow along x: their slope over its standard error."""
+    """Row of a claim that values, shape (n, seeds), grow with x: slope over its standard error."""
     every = np.asarray(values, dtype=np.float64)
     slopes, means = np.polyfit(x, every, 1)[0], every.mean(axis=1)
     slope, error = float(slopes.mean()), float(slopes.std(ddof=1) / sqrt(slopes.size))
@@ -223,5 +224,5 @@ def growth_row(name: str, x: Sequence[float], values: ArrayLike) -> dict[str, An
 
 
 def significant(errors: float) -> bool | None:
-    """Whether a slope supports a claim of growth, from its number of standard errors."""
+    """Whether a slope, given in standard errors, supports growth; None if it decides nothing."""
     return True if errors > CLEARLY else False if errors < -ERRORS else None

@@ -38,11 +38,11 @@ from theory.papers.shallow_vit.conditions import least_batch
 LAW: dict[str, Any] = {"m": 300, "L": 100, "data": "fixed_disc"}  # N50 is the same at larger m
 FIGURE_1B = LAW | {"L": 50, "alpha_star": 0.3, "alpha_confusion": 0.2}
 AT = {"alpha_star": 0.1, "alpha_confusion": 0.02}
-"""Shares of tokens of Remark 3, at which N50 is far above the smallest N."""
+"""Shares of tokens for Remark 3; with them N50 is far above the minimum of N."""
 GAPS = (0.06, 0.1, 0.14, 0.18, 0.24, 0.3)
-"""Half of (alpha_* - alpha_#) / (alpha_* + alpha_#), in the family of Figure 1a."""
+"""Values of half of (alpha_* - alpha_#) / (alpha_* + alpha_#) for the laws of Figure 1a."""
 SHARES = (0.05, 0.1, 0.15, 0.2, 0.3)
-"""Values of alpha_* with alpha_# in proportion to alpha_*."""
+"""Values of alpha_* for laws with alpha_# in proportion to alpha_*."""
 SIGMAS = (0.0, 0.2, 0.4, 0.6)
 BATCHED, BATCH_STEPS, BATCH_TRIALS = 48, 600, 10
 claim = partial(runs.claim, varies=("step size",), shown=(*runs.SHOWN, "frozen"))
@@ -54,13 +54,13 @@ ACROSS: dict[str, Any] = {
 
 
 def grows(source: str, quantity: str, relation: str, power: float, **data: Any) -> Decorator:
-    """Decorate a claim on the exponent of N50 along the column ``x``."""
+    """Decorate a claim on the exponent of N50 in the column ``x``."""
     growth = Growth("x", power, upper=relation == "<=", errors="error")
     return claim(source, quantity, relation, power, growth=growth, **ACROSS | data)
 
 
 def trials(case: Case, law: Any = None, **given: Any) -> Trials:
-    """Trials of the case, or of another law, at growing N."""
+    """Trials at growing N of the case's law, or of `law`."""
     many = TRIALS * (MORE if case.thorough else 1)
     given = {"trials": many, "eta": case.rate(ETA)} | given
     make: Any = case.system.ReducedPopulation
@@ -68,7 +68,7 @@ def trials(case: Case, law: Any = None, **given: Any) -> Trials:
 
 
 def as_trained(case: Case, frozen: str = "none") -> Trials:
-    """Trials of the law of the case, with all weights trained or with some frozen."""
+    """Trials of the case's law with some weights frozen, by default none."""
     return trials(case, replace(case.parameters, frozen=frozen))
 
 
@@ -80,7 +80,7 @@ def _row_of(n50: Threshold, x: float, **more: Any) -> Row:
 
 
 def _enough(law: Any, points: Iterable[Any], require: Callable[[Any], None]) -> list[Any]:
-    """Noise-free laws at pairs (alpha_*, alpha_#); undecided with fewer than `FEWEST` laws."""
+    """Noise-free laws at pairs (alpha_*, alpha_#); undecided if fewer than `FEWEST` exist."""
     require(law)
     laws = runs.possible(replace(law, noise=0.0), points)
     if len(laws) < FEWEST:
@@ -91,7 +91,7 @@ def _enough(law: Any, points: Iterable[Any], require: Callable[[Any], None]) -> 
 
 
 def theorem_laws(law: Any, frozen: str = "none") -> list[Any]:
-    """Noise-free laws along alpha_*, with the ratio alpha_# / alpha_* of the law."""
+    """Noise-free laws at several alpha_*, all with the given law's alpha_# / alpha_*."""
     ratio = law.alpha_confusion / law.alpha_star
     points = ((a, round(a * ratio, 9)) for a in SHARES)
     laws = _enough(replace(law, frozen="none"), points, theorem_1)
@@ -102,7 +102,7 @@ frozen_laws = partial(theorem_laws, frozen="attention")
 
 
 def figure_laws(law: Any) -> list[Any]:
-    """Noise-free laws along alpha_*, with the sum alpha_* + alpha_# of the law."""
+    """Noise-free laws at several alpha_*, all with the given law's alpha_* + alpha_#."""
     total = law.alpha_star + law.alpha_confusion
     shares = [round(total * (0.5 + gap), 6) for gap in GAPS]
     return _enough(law, ((a, round(total - a, 6)) for a in shares), all_trained)
@@ -116,7 +116,7 @@ def figure_laws(law: Any) -> list[Any]:
     picture=Picture("samples $N$", "share of successful trials", scales=("log", "linear")),
 )  # fmt: skip
 def generalization(case: Case) -> Row:
-    """Share of successful trials at the largest N."""
+    """Share of successful trials at the largest N that was run."""
     found = trials(case)
     shares, counts = (found.loss < SUCCESS).mean(axis=1), COUNTS[: len(found.loss)]
     return {"value": shares[-1], "trials": found.loss.shape[1], "most": counts[-1],
@@ -125,7 +125,7 @@ def generalization(case: Case) -> Row:
 
 
 def of_all_trials(rows: list[Row], finding: Finding) -> Finding:
-    """Finding with confidence limits of the probability of success, for the literal words."""
+    """Add a literal finding: confidence limits of the probability that a trial succeeds."""
     from scipy.stats import binomtest
 
     known = [row for row in rows if "trials" in row]
@@ -145,7 +145,7 @@ def of_all_trials(rows: list[Row], finding: Finding) -> Finding:
 
 @grows("Theorem 1, samples", "exponent of N50 in 1/alpha_*", "<=", 2.0, family=theorem_laws)
 def samples(case: Case) -> Row:
-    """N50 along alpha_*, with all weights trained."""
+    """N50 of a law with all weights trained; the claim is on its exponent in 1/alpha_*."""
     return _row_of(trials(case).n50, 1 / case.parameters.alpha_star)
 
 
@@ -154,7 +154,7 @@ def samples(case: Case) -> Row:
     family=frozen_laws, words="N50={told}, median steps {slower:.2g} times those with attention",
 )  # fmt: skip
 def proposition_1(case: Case) -> Row:
-    """N50 along alpha_* with frozen attention, and the ratio of steps to trained attention."""
+    """N50 with frozen attention, and ratio of its steps to those with trained attention."""
     found, trained = trials(case), as_trained(case)
     x, slower = 1 / case.parameters.alpha_star, found.median / trained.median
     return _row_of(found.n50, x, slower=slower)
@@ -165,13 +165,13 @@ def proposition_1(case: Case) -> Row:
     family=frozen_laws, again=False, words="N50={told}, {more:.2g} times that with attention",
 )  # fmt: skip
 def figure_3(case: Case) -> Row:
-    """N50 along alpha_* without trained attention, over N50 with trained attention."""
+    """Ratio of N50 with frozen attention to N50 with trained attention."""
     found, trained = trials(case).n50, as_trained(case).n50
     return _row_of(found, 1 / case.parameters.alpha_star, more=found.value / trained.value)
 
 
 def _of_the_bounds(rows: list[Row], finding: Finding) -> Finding:
-    """Finding with the ratio of bounds (13) and (10) at sigma = tau = 0, zeta = 1, as literal."""
+    """Add a literal finding: the ratio of bounds (13) and (10) at sigma = tau = 0, zeta = 1."""
     x = np.array([row["x"] for row in rows])
     power = exponent(x, x**4 / x**2)
     literal = Finding(
@@ -187,7 +187,7 @@ def _of_the_bounds(rows: list[Row], finding: Finding) -> Finding:
     words="frozen attention needs {value:.2g} times as many samples",
 )  # fmt: skip
 def remark_1(case: Case) -> Row:
-    """Ratio of N50 with frozen to N50 with trained attention, along alpha_*."""
+    """Ratio of N50 with frozen attention to N50 with trained attention, and its error."""
     one, two = trials(case).n50, as_trained(case, "attention").n50
     row = _row_of(two, 1 / case.parameters.alpha_star)
     value, error = two.value / one.value, float(np.hypot(one.error, two.error))
@@ -195,7 +195,7 @@ def remark_1(case: Case) -> Row:
 
 
 def _of_both_variables(rows: list[Row], finding: Finding) -> Finding:
-    """Finding with fits of N50 in both variables; equal ratios give two distinct samples."""
+    """Add fits of N50 in 1/alpha_* and in 1/(alpha_* - alpha_#), and a literal finding."""
     finite = [row for row in rows if isfinite(row["value"])]
     n50 = [row["value"] for row in finite]
     r2 = [runs.line([row[x] ** 2 for row in finite], n50)[2] for x in ("x", "gap")]
@@ -218,7 +218,7 @@ def _of_both_variables(rows: list[Row], finding: Finding) -> Finding:
     words="N50={told}, at a quarter of the step size {quarter}",
 )  # fmt: skip
 def figure_1a(case: Case) -> Row:
-    """N50 along alpha_*: with drawn token ratios, equal ratios, and a quarter of the step size."""
+    """N50 of a law: with drawn token ratios, equal ratios, and a quarter of the step size."""
     law, quarter = case.parameters, "not run"
     same = trials(case, replace(law, data="fixed"), counts=COUNTS[:4], trials=TRIALS).n50
     if law.alpha_star in (0.28, 0.34):
@@ -239,7 +239,7 @@ def over_sigma(law: Any) -> list[Any]:
     picture=Picture(r"$1/(1 - \sigma)$", "$N_{50}$"),
 )  # fmt: skip
 def figure_1b(case: Case) -> Row:
-    """N50 over the error sigma of the initial values; the statement's Theta(1) is taken as 1."""
+    """N50 at one error sigma of the initial values; the statement's Theta(1) is taken as 1."""
     return _row_of(trials(case).n50, 1 / (1 - case.parameters.sigma))
 
 
@@ -250,7 +250,7 @@ def figure_1b(case: Case) -> Row:
        "picture": Picture(r"$\sigma$ or $\delta$", "samples $N_{50}$", scales=("linear", "log"))},
 )  # fmt: skip
 def remark_3_samples(case: Case) -> Row:
-    """N50 over sigma (error of initial values) and delta (of initial keys and queries)."""
+    """Growth of N50 with sigma (error of initial values) and delta (of keys and queries)."""
     words, least, curves = [], inf, {}
     for name, values in STARTS.items():
         laws = runs.laws_along(case, name, values)
@@ -281,7 +281,7 @@ def _weighted_slope(x: Sequence[float], found: Sequence[Threshold]) -> tuple[flo
     require=theorem_1, also=(Also("slower", "<", 1.0, "largest ratio of the steps"),),
 )  # fmt: skip
 def remark_2_shares(case: Case) -> Row:
-    """N50 and steps along alpha_*, with alpha_# in proportion."""
+    """N50 and steps of a law whose alpha_# is in proportion to alpha_*."""
     laws = theorem_laws(case.parameters)
     rows, x = [trials(case, law) for law in laws], [law.alpha_star for law in laws]
     n50, steps = np.array([(row.n50.value, row.median) for row in rows]).T
@@ -300,7 +300,7 @@ def remark_2_shares(case: Case) -> Row:
     picture=Picture("batch $B$", "share of successful trials", scales=("log", "linear")),
 )  # fmt: skip
 def equation_9(case: Case) -> Row:
-    """Share of successful trials on mini-batches of the size (9), with the constant 1."""
+    """Share of successful trials on mini-batches of the size in (9), if its constant is 1."""
     law, many = case.parameters, BATCH_TRIALS * (MORE if case.thorough else 1)
     least = least_batch(law.alpha_star, law.sigma, law.delta)
     if not isfinite(least):

@@ -28,16 +28,16 @@ from dynamics.verdicts.figure import FigureRequest
 from dynamics.verdicts.shallow_vit.trial_rows import ETA, STEPS, Trials, ended, of_trials
 
 AT_ONCE = 3
-"""Number of sample sizes N that one sweep runs before finished rows are dropped."""
+"""Number of sample sizes N in one sweep; rows that have ended are left out of the next sweep."""
 
 
 class Interrupted(Exception):
-    """Raised if a sweep was stopped; running the same figure again resumes it."""
+    """Raised if a sweep was stopped; a second request for the same figure resumes it."""
 
 
 @contextmanager
 def folder(name: str, request: FigureRequest, options: Mapping[str, Any]) -> Iterator[Path]:
-    """Folder of the sweeps of one figure: the option ``store``, or one in the cache if empty."""
+    """Folder of a figure's sweeps: the option ``store`` or, if it is empty, a cache folder."""
     if options["store"]:
         yield path_of("store", options["store"])
         return
@@ -51,7 +51,7 @@ def folder(name: str, request: FigureRequest, options: Mapping[str, Any]) -> Ite
 def stored_sweep(
     system: System, law: Any, axes: Mapping[str, Any], path: Path, workers: int
 ) -> Sweep:
-    """Run or resume a stored sweep; axes map a name to values, a formula, or a setting.
+    """Run or resume a stored sweep; `axes` maps names to values, formulas or settings.
 
     Raises Interrupted if the sweep was stopped; the finished part stays in the store.
     """
@@ -63,7 +63,7 @@ def stored_sweep(
 
 
 def values(result: Sweep, quantity: str, dims: Sequence[str]) -> FloatArray:
-    """Values of a quantity over the named dimensions of a sweep; others must have length 1."""
+    """Values of a quantity on the dimensions `dims`; a sweep's other dimensions have length 1."""
     dataset = result.dataset
     order = [str(dim) for dim in dataset["outcome"].dims]
     array = Quantity.read(quantity, dataset).of(dataset)
@@ -74,11 +74,11 @@ def stored_trials(
     system: System, law: Any, axes: Mapping[str, Any], axis: str, counts: Sequence[int],
     path: Path, workers: int,
 ) -> list[Trials]:  # fmt: skip
-    """Trials as in `trial_rows.trials_of`, in stored sweeps; rows stop when they have ended.
+    """Trials as in `trial_rows.trials_of`, but run by stored sweeps.
 
-    `axes`: name -> values or formula, with ``seed`` and `axis`; `axis`: name of the parameter that
-    differs between rows; `counts`: ascending N; `path`: prefix of the stores' names; `workers`:
-    number of processes.
+    `axes`: name -> values or formula, including ``seed`` and `axis`; `axis`: name of the parameter
+    that differs between rows; `counts`: ascending N; `path`: prefix of the stores' names;
+    `workers`: number of processes.
     """
     loss, steps = np.full((2, len(axes[axis]), len(counts), len(axes["seed"])), np.nan)
     going = list(range(len(axes[axis])))

@@ -33,7 +33,7 @@ SMALL: dict[str, Any] = {"fontsize": 9}
 
 
 def rows(whole: Trials, pair: Trials) -> list[dict[str, Any]]:
-    """Table of accuracies: rows for alpha_* and N with all classes, and alpha_* of the pair."""
+    """Rows of a table of accuracies: all classes by alpha_* and N, then the pair by alpha_*."""
     successes = whole.successes()
     table: list[dict[str, Any]] = [
         {"alpha_*": round(share, 2), "N": count, "accuracy": str(estimate(whole.values[a, n])),
@@ -51,7 +51,7 @@ def rows(whole: Trials, pair: Trials) -> list[dict[str, Any]]:
     objects="digits, fashion, or a folder of MNIST, CIFAR or SVHN (default digits)",
 )
 def textures_figure(system: System, request: FigureRequest) -> Drawing:
-    """Section 4.2 on small images; options `Scene` fields, ``shares``, ``samples``, ``seeds``."""
+    """Section 4.2 on small images; options: ``shares``, ``samples``, ``seeds``, `Scene` fields."""
     quick = {
         "objects": "digits", "texture": "grass", "side": 10, "patch": 2, "pair": images.PAIR,
         "shares": images.SHARES, "samples": images.SAMPLES, "seeds": images.SEEDS,
@@ -96,7 +96,7 @@ def _caption(scene: Scene, whole: Trials, pair: Trials) -> str:
 
 @styled
 def draw(scene: Scene, trials: Trials, pair: Trials, examples: Sequence[Shown]) -> Any:
-    """Draw all panels: trials with all classes and with a pair, and an image for each share."""
+    """Draw all panels: trials with all classes, trials with a pair, an example for each share."""
     figure = Figure((11.0, 5.6), dpi=PIXELS / 11.0, layout="constrained")
     grid = figure.add_gridspec(2, 1, height_ratios=[1, 1.7])
     above: Any = grid[0].subgridspec(1, max(2, len(examples))).subplots()

@@ -34,17 +34,17 @@ from dynamics.training.progress import bar
 from dynamics.validation import refuse
 
 SHARES = (0.64, 0.76, 0.89, 1.0)
-"""Values of alpha_*, with 9, 5, 2 and 0 of the 9 background patches kept."""
+"""Values of alpha_*; 9, 5, 2 and 0 of the 9 background patches are kept."""
 ENDS = (SHARES[0], SHARES[-1])
 SAMPLES = (200, 400, 800, 1300)
 FEWER, MORE = 80, 1000
-"""Numbers of images of other classes on which the two initial models are trained."""
+"""Numbers of images of other classes on which two initial models are pretrained."""
 PAIR, PAIR_SAMPLES, PAIR_TESTS = (3, 8), 200, 100
 USUAL = 0.9
-"""Share of a class's training images with the usual background of the class."""
+"""Share of a class's training images that have the class's usual background."""
 TESTS, STEPS, SEEDS = 400, 800, 5
 SUCCESS = 0.775
-"""Test accuracy from which a trial is a success (Section 4.2)."""
+"""Minimum test accuracy of a successful trial (Section 4.2)."""
 GROUPS = ("all", "usual background", "unusual background")
 
 
@@ -79,7 +79,7 @@ class Scene:
 
 
 def of_pair(images: Images, pair: Sequence[int], others: bool = False) -> Images:
-    """Images of two classes, labelled 0 and 1; with `others`, images of all other classes."""
+    """Images of two classes, labelled 0 and 1, or with `others` the images of all other classes."""
     if len(set(pair)) != 2 or not set(pair) <= {*range(images.classes)}:
         allowed = f"two of the classes 0 to {images.classes - 1}"
         refuse("pair", ",".join(map(str, pair)), "are not two classes", allowed, "0,1")
@@ -108,12 +108,12 @@ class Shown(NamedTuple):
 
     @property
     def unusual(self) -> Any:
-        """Whether each image's background is unusual for its class."""
+        """Mask of the images whose background is unusual for their class."""
         return self.textured != (self.labels == 1)
 
 
 def scene_data(scene: Scene, images: Images) -> tuple[Shown, Shown]:
-    """Training and test images of a scene; scenes of one seed share split, places and textures."""
+    """Training and test images of a scene; its seed determines split, places and textures."""
     split = datasets.split(images, scene.samples, scene.tests, scene.seed)
     random = np.random.default_rng([scene.seed, 4])
     background = textures.texture(scene.texture, random)
@@ -132,7 +132,7 @@ def scene_data(scene: Scene, images: Images) -> tuple[Shown, Shown]:
 def accuracies(
     scene: Scene, folder: Path | None = None, progress: Callable[[int], Any] = lambda steps: None
 ) -> tuple[float, ...]:
-    """Test accuracy of a trained network: on all images, on usual and on unusual backgrounds."""
+    """Test accuracies of a trained network, for each group of test images in `GROUPS`."""
     every = datasets.load(scene.data)
     images = of_pair(every, scene.pair) if scene.pair else every
     start = {}
@@ -148,7 +148,7 @@ def accuracies(
 def _trained(
     scene: Scene, images: Images, known: dict[str, Any], **options: Any
 ) -> tuple[Transformer, dict[str, Any], Shown]:
-    """Trained network, weights, test images; `known` weights replace those of the random start."""
+    """Trained network, weights and test images; weights in `known` replace random ones."""
     (train, test), network = scene_data(scene, images), Transformer(patch=scene.patch, spread=1.0)
     start = network.start(scene.side, images.channels, images.classes, scene.seed) | known
     request = asdict(scene) | {"digest": images.digest(), "network": asdict(network)}
@@ -160,7 +160,7 @@ def _trained(
 
 
 def before(scene: Scene) -> dict[str, Any]:
-    """Weights pretrained on images of the other classes, without dropped patches."""
+    """Weights pretrained on images of classes outside the pair, without dropped patches."""
     first = replace(scene, samples=scene.before, share=1e-9, pair=(), before=0, tests=1, seed=0)
     return _before(first, scene.pair)
 
@@ -172,10 +172,10 @@ def _before(scene: Scene, pair: tuple[int, ...]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Trials:
-    """Accuracies over shares, samples or groups, and seeds.
+    """Accuracies for several shares, seeds, and samples or groups of test images.
 
-    `shares`: alpha_* realized by whole patches; `samples`: numbers of images, of training or of
-    pretraining; `values`, shape (shares, samples or groups of test images, seeds).
+    `shares`: alpha_* realized by whole patches; `samples`: numbers of images for training or
+    pretraining; `values`, shape (shares, samples or groups of test images, seeds): accuracies.
     """
 
     shares: tuple[float, ...]
@@ -187,7 +187,7 @@ class Trials:
         return np.asarray((self.values >= SUCCESS).mean(axis=2))
 
     def needed(self) -> list[float]:
-        """Least N at which half of the trials succeed, for each share; infinite without such N."""
+        """Minimum N at which half of the trials succeed, for each share; infinite if none does."""
         half = self.successes() >= 0.5
         return [min(itertools.compress(self.samples, row), default=np.inf) for row in half]
 
@@ -198,7 +198,7 @@ def train_all(scenes: Sequence[Scene], folder: Path | None = None) -> list[tuple
         bar("objects on textures", sum(scene.steps for scene in scenes)) as progress,
         ThreadPoolExecutor(2) as pool,
     ):
-        if folder is not None:  # interruptions reach the main thread alone
+        if folder is not None:  # only the main thread can be interrupted
             return [accuracies(scene, folder, progress.update) for scene in scenes]
         return list(pool.map(_once, scenes))
 
@@ -237,14 +237,14 @@ def spurious(
 
 
 def from_other_classes(seeds: Sequence[int]) -> Trials:
-    """Accuracies with a spurious background, after pretraining on few and on many other images."""
+    """Accuracies with a spurious background, after pretraining on few and many other images."""
     scene, models = Scene(PAIR_SAMPLES, 1.0, 0, PAIR, tests=PAIR_TESTS), (FEWER, MORE)
     values = _grid(scene, None, share=ENDS, before=models, seed=seeds)[..., 0]
     return Trials(taken_shares(scene, ENDS), models, values)
 
 
 def taken_shares(scene: Scene, shares: Sequence[float]) -> tuple[float, ...]:
-    """Values of alpha_* realized by whole patches, for the requested ones."""
+    """The alpha_* that whole patches realize, one for each requested share."""
     sides = datasets.load(scene.data).side, scene.side
     own, count = ((side // scene.patch) ** 2 for side in sides)
     return tuple(own / textures.remaining(own, count, share) for share in shares)

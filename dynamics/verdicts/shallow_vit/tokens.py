@@ -1,8 +1,8 @@
 """Token noise and token sparsification: (P1), Remark 2, Figure 5.
 
 In claims on sparsification, a fifth of the tokens have noise of standard deviation 1 per
-coordinate. Training and test samples lose the same share of tokens: at random, irrelevant first (no
-discriminative pattern), or noisiest first (farthest from their pattern).
+coordinate. Training and test samples lose the same share of tokens by one of three rules: at
+random, irrelevant first (no discriminative pattern), or noisiest first (farthest from its pattern).
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from theory.papers.shallow_vit.data_law import SPARSIFIERS, rounded
 
 LAW: dict[str, Any] = {"alpha_star": 0.3, "alpha_confusion": 0.1, "m": 300, "data": "fixed_disc"}
 FIGURE_5 = LAW | {"alpha_star": 0.6, "alpha_confusion": 0.05, "delta": 0.5}
-"""Shares and delta of Figure 5 as recalled here; its 80 samples are recalled too."""
+"""Shares and delta of Figure 5; like its 80 samples they are recalled here."""
 FEW, SAMPLES, FIGURE_5_SAMPLES = 10, 20, 80
 PARTS_OF_TAU = (0.0, 0.5, 1.0)
 NOISY: dict[str, Any] = {"noisy_share": 0.2, "noisy_std": 1.0}
 ETA, FINE, STEPS = 0.2, 0.02, 400
 REMOVED, ALL_REMOVED = (0.0, 0.2, 0.5), (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 SHARE = 0.2
-"""Share of tokens removed when the rules are compared, equal to the share of noisy tokens."""
+"""Removed share of tokens at which the rules are compared; it is the share of noisy tokens."""
 SEEDS, MORE_SEEDS, FEW_SEEDS = 5, 10, 3
 WORDS = {"random": "at random", "irrelevant": "irrelevant first", "noisiest": "noisiest first"}
 
@@ -58,7 +58,7 @@ def _loss(
 
 
 def mean_losses(case: Case) -> dict[str, float]:
-    """Mean test loss without removal (``"none"``) and with `SHARE` removed by each rule."""
+    """Mean test loss without removal (``"none"``), and with `SHARE` of the tokens removed."""
     law = case.system.Parameters(**LAW, M=case.parameters.M, d=case.parameters.d)
     rules = {"none": ("random", (0.0,))} | {rule: (rule, (SHARE,)) for rule in SPARSIFIERS}
     return {
@@ -67,7 +67,7 @@ def mean_losses(case: Case) -> dict[str, float]:
 
 
 def _removal(case: Case, samples: int) -> dict[str, Any]:
-    """Test loss over the share of tokens that each rule removes."""
+    """Test loss against the share of removed tokens, for each rule of removal."""
     law, shares = case.parameters, ALL_REMOVED if case.thorough else REMOVED
     seeds = MORE_SEEDS if case.thorough else SEEDS
     means = {rule: _losses(case, law, rule, shares, seeds, samples).mean(axis=1)
@@ -97,7 +97,7 @@ RATIO = "test loss with irrelevant tokens removed, over that with none removed"
 
 @claim_on_tokens("Remark 2", RATIO, "<", 1.0, laws=(LAW,), **REMOVAL)
 def remark_2(case: Case) -> dict[str, Any]:
-    """Test loss of trained models with tokens removed, for the last sentence of Remark 2."""
+    """Test loss of models trained with tokens removed (last sentence of Remark 2)."""
     return _removal(case, SAMPLES)
 
 
@@ -108,7 +108,7 @@ def figure_5(case: Case) -> dict[str, Any]:
 
 
 def _along_noise(case: Case, measure: Callable[[Any, int], float]) -> dict[str, Any]:
-    """Growth of a measurement with token noise c_0, for c_0 sqrt(d) up to tau of Theorem 1."""
+    """Growth of a measurement with the token noise c_0, from 0 to Theorem 1's tau / sqrt(d)."""
     law, seeds = case.parameters, range(case.seed, case.seed + MORE_SEEDS)
     most = min(law.sigma, law.delta) / sqrt(law.d)
     levels = [round(part * most, 4) for part in PARTS_OF_TAU]
@@ -128,7 +128,7 @@ NOISE: dict[str, Any] = {
     picture=Picture("token noise $c_0$", "steps to zero training loss", scales=LINEAR),
 )  # fmt: skip
 def steps_with_noise(case: Case) -> dict[str, Any]:
-    """Steps to zero training loss on noisy tokens."""
+    """Growth of the steps to zero training loss with the token noise."""
     horizons = [case.steps(500), case.steps(2000)]
 
     def steps(law: Any, seed: int) -> float:
@@ -147,7 +147,7 @@ def steps_with_noise(case: Case) -> dict[str, Any]:
     picture=Picture("token noise $c_0$", "test loss", scales=LINEAR),
 )  # fmt: skip
 def loss_with_noise(case: Case) -> dict[str, Any]:
-    """Test loss of models trained and tested with the same token noise."""
+    """Growth of the test loss with the token noise, the same in training and test samples."""
     steps = case.steps(STEPS)
 
     def loss(law: Any, seed: int) -> float:

@@ -1,7 +1,7 @@
 """Rows of trials at growing numbers of samples N, and N50, where half of the trials succeed.
 
-A trial trains on N samples until the training loss is zero, and succeeds if the test loss (mean
-hinge on fresh samples over the margin) is below 1e-3.
+A trial trains on N samples until the training loss is zero. It succeeds if the test loss (mean
+hinge loss on fresh samples, divided by the margin) is below 1e-3.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from dynamics.verdicts.shallow_vit import runs
 from dynamics.verdicts.shallow_vit.runs import gaps
 
 SUCCESS = 1e-3
-"""Test loss below which a trial succeeds (Section 4.1)."""
+"""A trial succeeds if its test loss is below this (Section 4.1)."""
 COUNTS = (2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 TRIALS, MORE = 20, 3
-"""First: trials at each number of samples; second: factor of trials with --thorough."""
+"""Trials at each number of samples (first), and their factor with --thorough (second)."""
 ETA, STEPS = 0.5, 2000
 RESTED = 5.0
-"""Time (divided by alpha_* - alpha_#) at which most runs have zero training loss and stop."""
+"""Time, multiplied by alpha_* - alpha_#, at which most runs have zero training loss and stop."""
 FULL = 2
-"""Number of consecutive N with 100 % success after which a row ends."""
+"""A row ends after this number of consecutive N at which all trials succeed."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def ended(loss: FloatArray) -> bool:
 
 
 def of_trials(counts: Sequence[int], loss: FloatArray, steps: FloatArray) -> Trials:
-    """Build `Trials`, cut at the end of the row, with NaN in `loss` for an N that was not run."""
+    """Build `Trials`, cut where the row ends; `loss` is NaN at an N that was not run."""
     run = int((~np.isnan(loss)).all(axis=1).sum())
     end = next((k for k in range(run + 1) if ended(loss[:k])), run)
     n50 = threshold(counts[:end], (loss[:end] < SUCCESS).sum(axis=1), loss.shape[1])
