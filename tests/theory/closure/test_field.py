@@ -5,7 +5,7 @@ import pytest
 
 import dynamics
 from theory.closure import refinement
-from theory.closure.linear import numeric_basis
+from theory.closure.linear import closed_span, exact_basis, numeric_basis
 from theory.closure.refinement import leaving, refine
 from theory.program import field
 
@@ -50,6 +50,18 @@ def test_a_space_holds_the_start():
     risk = lambda theta, xp: (theta["w"][0] - 1) ** 2 * theta["w"][1] ** 2  # noqa: E731
     assert closure([1.0, 1.0], risk).scalars == 0
     assert closure([0.5, 1.0], risk).scalars == 2
+
+
+def test_parameter_groups_are_closed_each_for_itself():
+    def gradient(x):
+        """Of (x_0 + 3 x_1)^2 / 2."""
+        total = field.add(x[0], field.multiply(three, x[1]))
+        return np.stack([total, field.multiply(three, total)])
+
+    three, start = field.residues(3), field.data_triples(np.array([0.1, 0.2]))
+    for groups, basis in (([0, 0], [[1], [3]]), ([0, 1], [[1, 0], [0, 1]])):
+        span = closed_span(gradient, start, np.array(groups), np.random.default_rng(0))
+        np.testing.assert_allclose(exact_basis(span), basis, rtol=1e-15)
 
 
 def test_a_space_in_floats():
