@@ -1,7 +1,7 @@
 """Phases of a sweep: slices of its dataset, boundaries, scaling laws and thresholds.
 
-In the dataset of a sweep, the variable ``outcome`` says how each run ended, and every other
-variable is one number for each run.
+In the dataset of a sweep, the variable ``outcome`` gives the outcome of each run as an index. Every
+other variable gives one number for each run.
 """
 
 from dynamics.phase_diagrams.boundaries import Refined, boundary, refine

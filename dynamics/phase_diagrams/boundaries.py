@@ -1,13 +1,14 @@
 """Boundaries of yes-or-no quantities: traced on a grid, or refined by further runs.
 
-On a grid, a boundary crosses every edge whose two nodes differ: at its midpoint for yes or no, at
-the interpolated value 1/2 for a share of seeds. Cells with an unknown or invalid corner have no
-boundary; two boundaries in one cell leave its yes corners connected.
+On a grid, a boundary crosses every edge with different answers at its two nodes. For yes or no the
+crossing is the midpoint of the edge; for a share of seeds it is the interpolated place of the value
+1/2. Cells with an unknown or invalid corner have no boundary. Two boundary lines in one cell leave
+the yes corners of the cell connected.
 
 Refinement divides each cell with different answers at its corners or on its sides into four, from a
-coarse lattice to a fine one, and infers the values inside the remaining cells. The result equals an
+coarse lattice to a fine one, and infers the values inside all undivided cells. The result equals an
 evaluation of the whole fine lattice, except for islands and bays inside one coarse cell with four
-equal corners; more coarse points (``coarse``) resolve such islands and bays.
+equal corners. More coarse points (``coarse``) resolve such islands and bays.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ FINEST = 1e-9
 Edge = tuple[int, int, int]
 """Lattice edge: row and column of its first node, and direction (0 along x, 1 along y)."""
 Cell = tuple[int, int, int]
-"""Lattice cell: row and column of its first corner, and size."""
+"""Lattice cell: row and column of its first corner, and side in fine cells."""
 
 
 def boundary(result: Slice, facet: int = 0) -> tuple[FloatArray, ...]:
@@ -71,7 +72,7 @@ def check_yes_no(result: Slice) -> None:
 
 
 def crossings(values: FloatArray) -> dict[Edge, float]:
-    """Crossed edges, with nodes on both sides of 1/2 -> position of the crossing, 0 to 1."""
+    """Edge with nodes on both sides of 1/2 -> position of the crossing on the edge, 0 to 1."""
     crossed: dict[Edge, float] = {}
     sides = ((values[:, :-1], values[:, 1:]), (values[:-1], values[1:]))
     for direction, (first, second) in enumerate(sides):
@@ -88,8 +89,8 @@ def trace(
     """Lines along which values on a grid cross 1/2, each of shape (points, 2) with columns x and y.
 
     `values`, shape (rows, columns): values at the grid nodes, NaN if unknown; `x`, `y`: axes of the
-    columns and of the rows; `crossed`: edge -> position of its crossing, by default from
-    `crossings`. A closed line repeats its first point.
+    columns and of the rows; `crossed`: edge -> position of the crossing on the edge, by default
+    from `crossings`. A closed line repeats its first point.
     """
     if min(values.shape) < 2:
         return ()
@@ -109,12 +110,12 @@ class Refined:
     """A yes-or-no quantity over a rectangle, with its refined boundary.
 
     `x`, `y`: axes of the fine lattice, ``cells + 1`` values each; `values`, shape (cells + 1, cells
-    + 1), with rows along y: 1 yes, 0 no, -1 invalid; `evaluated`, same shape: whether evaluated
-    instead of inferred; `runs`: number of evaluated valid points; `waves`: number of batches of
-    points; `lines`: boundary lines of shape (points, 2), x and y; `tolerance`: largest error of a
-    line in x and in y, relative on a logarithmic axis; `crossed`: crossed lattice edge -> position
-    of the crossing, 0 to 1; `missed`: number of given answers that differ from all corners of the
-    fine cell around them.
+    + 1), with rows along y: 1 yes, 0 no, -1 invalid; `evaluated`, same shape: whether a value was
+    evaluated, not inferred; `runs`: number of evaluated valid points; `waves`: number of batches of
+    points; `lines`: boundary lines of shape (points, 2), x and y; `tolerance`: maximum error of a
+    line in x and in y, a relative error on a logarithmic axis; `crossed`: crossed lattice edge ->
+    position of the crossing, 0 to 1; `missed`: number of answers in `known` that differ from the
+    answers at all corners of the fine cell around the point.
     """
 
     x: Axis
@@ -143,11 +144,12 @@ def refine(
     `evaluate`: function from n points of shape (n, 2), x and y, to n answers: true, false, or -1
     for an invalid combination; each point is evaluated once; `x`, `y`: sides of the rectangle;
     `coarse`: points along each side of the first lattice; `cells`: cells along each side of the
-    finest lattice, ``coarse - 1`` times a power of 2; `tolerance`: error of the crossings, relative
-    to each side, to which they are bisected (a bisection stops at an invalid point), by default
-    half a fine cell without bisection; `known`, shape (n, 3): x, y and answer of given points;
-    cells with another answer than a given point inside are divided too. Raises InvalidRequest if
-    the lattices do not nest, or an answer is invalid.
+    finest lattice, ``coarse - 1`` times a power of 2; `tolerance`: crossings are bisected until
+    their error, relative to each side, is below this number, or the bisection meets an invalid
+    point; by default crossings are not bisected, and have errors of half a fine cell; `known`,
+    shape (n, 3): x, y and answer of given points; a cell is also divided if a given point inside
+    has another answer than the corners. Raises InvalidRequest if the coarse lattice is no part of
+    the fine lattice, or `evaluate` returns an invalid answer.
 
     Examples
     --------
@@ -191,7 +193,7 @@ def refine(
 
 
 class _Lattice:
-    """Answers on the fine lattice, with the division of its cells."""
+    """Answers at the nodes of the fine lattice that are evaluated or inferred so far."""
 
     def __init__(self, evaluate: Callable[[FloatArray], Any], x: Axis, y: Axis) -> None:
         self.evaluate, self.x, self.y = evaluate, x, y
@@ -199,10 +201,10 @@ class _Lattice:
         self.answered = np.zeros(self.values.shape, dtype=bool)
         self.runs = self.waves = 0
         self.known = np.zeros((0, 3))
-        """Row, column (fractional) and answer of the points given as ``known``."""
+        """Fractional row, fractional column and answer of each point given as ``known``."""
 
     def evaluate_corners(self, parts: list[Cell]) -> None:
-        """Evaluate in one batch the corners of cells whose answers are unknown."""
+        """Evaluate, in one batch, the corners of cells that have no answer yet."""
         new = np.zeros_like(self.answered)
         for row, column, size in parts:
             new[row : row + size + 1 : size, column : column + size + 1 : size] = True
@@ -212,7 +214,7 @@ class _Lattice:
         self.answered |= new
 
     def mixed(self, part: Cell) -> bool:
-        """Whether two answers in or around a cell differ."""
+        """Whether two answers at the corners, on the sides or inside a cell differ."""
         row, column, size = part
         inside = np.s_[row : row + size + 1, column : column + size + 1]
         answers = self.values[inside][self.answered[inside]]
@@ -226,7 +228,7 @@ class _Lattice:
         return self.known[((at >= low) & (at <= low + size)).all(axis=1), 2]
 
     def missed(self) -> int:
-        """Number of given answers that differ from all corners of the finest cell around them."""
+        """Number of given points with another answer than all corners of their finest cell."""
         cells = np.array(self.values.shape) - 1
         number = 0
         for *at, answer in self.known:
@@ -263,7 +265,7 @@ class _Lattice:
         return dict(zip(edges, ((low + high) / 2).tolist(), strict=True))
 
     def _wave(self, columns: NDArray[Any], rows: NDArray[Any]) -> NDArray[np.int8]:
-        """Evaluate answers at fractional lattice indices."""
+        """Evaluate one batch of points, given by fractional lattice indices."""
         if not len(columns):
             return np.empty(0, dtype=np.int8)
         answers = np.asarray(self.evaluate(np.column_stack([self.x.at(columns), self.y.at(rows)])))
@@ -278,7 +280,7 @@ class _Lattice:
 
 
 def _divided(axis: Axis, cells: int) -> Axis:
-    """Axis of equal steps (equal ratios if logarithmic) between the ends of another axis."""
+    """Axis with the ends of another axis and equal steps, or equal ratios if logarithmic."""
     low, high = float(axis.values[0]), float(axis.values[-1])
     if not high > low:
         refuse(axis.name, low, "is its only value", "an axis of two values or more", "a wider one")
@@ -287,7 +289,7 @@ def _divided(axis: Axis, cells: int) -> Axis:
 
 
 def _width(axis: Axis, share: float) -> float:
-    """Length of a share of an axis, in its unit; relative on a logarithmic axis."""
+    """Length of a share of an axis, in the axis's unit; a relative length if logarithmic."""
     low, high = float(axis.values[0]), float(axis.values[-1])
     return (high / low) ** share - 1.0 if axis.logarithmic else share * (high - low)
 
@@ -299,13 +301,13 @@ def _quarters(part: Cell) -> list[Cell]:
 
 
 def _sizes(coarse: int, cells: int) -> tuple[int, int]:
-    """Cells along a side of the fine lattice, and fine cells along a side of a coarse cell."""
+    """Number of fine cells along a side of the lattice, and along a side of a coarse cell."""
     sides = integer("coarse", coarse, 2, at_most=1025) - 1
     fine = integer("cells", cells, 1, at_most=4096)
     halvings = max(0, round(np.log2(fine / sides)))
     if sides * 2**halvings != fine:
         refuse(
-            "cells", cells, f"does not nest the {coarse} coarse points",
+            "cells", cells, f"does not fit the {coarse} coarse points",
             f"{sides} times a power of 2", sides * 2**halvings,
         )  # fmt: skip
     return fine, 2**halvings

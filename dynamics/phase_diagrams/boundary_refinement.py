@@ -1,4 +1,4 @@
-"""Refinement of the boundaries of a sweep by further runs, reusing its results.
+"""Refinement of the boundaries of a sweep by further runs; results of the sweep are reused.
 
 Each batch of new points is stored as a sweep at ``STORE.refined/QUESTION/...``, so a repeated
 refinement runs only missing points.
@@ -31,8 +31,8 @@ from theory.summary import summarized
 class Refinement:
     """A refined boundary and the number of its runs.
 
-    `runs`: points run in this call; `stored`: points reused from the sweep or an earlier call;
-    `held`: name -> value of each parameter that is equal in all runs.
+    `runs`: number of points run in this call; `stored`: number of points reused from the sweep or
+    an earlier call; `held`: name -> value of each parameter that is equal in all runs.
     """
 
     refined: Refined
@@ -47,9 +47,9 @@ class Question:
     """A yes-or-no quantity over two axes of a sweep, with the lattices of its refinement.
 
     `quantity`: such as ``"patch_association>=1"`` or ``"reached(T1)"``; `x`, `y`: names of axes;
-    `at`: name of another axis -> the value at which it is held; `coarse`: points along a side of
-    the first lattice; `cells`: cells along a side of the finest lattice; `tolerance`: error of the
-    boundary, relative to each axis.
+    `at`: name of another axis -> the fixed value of this axis; `coarse`: points along a side of the
+    first lattice; `cells`: cells along a side of the finest lattice; `tolerance`: error of the
+    boundary, divided by the length of each axis.
     """
 
     quantity: str
@@ -62,7 +62,7 @@ class Question:
 
     @property
     def folder(self) -> str:
-        """Name of the folder for the runs of the question, independent of the lattice."""
+        """Name of the folder for the runs of the question; it does not depend on the lattice."""
         text = repr((self.quantity, self.x, self.y, sorted(self.at.items())))
         return "".join(c if c.isalnum() else "-" for c in self.quantity) + (
             "-" + hashlib.sha256(text.encode()).hexdigest()[:8]
@@ -80,7 +80,7 @@ def refinement(
     Raises KeyboardInterrupt if interrupted; finished runs stay stored.
     """
     if store.plan.grid.paired:
-        raise InvalidRequest("a boundary is refined between two axes; this sweep has pairs")
+        raise InvalidRequest("refine needs a sweep over a grid; this sweep is paired")
     if not Quantity.read(question.quantity, store.dataset).yes_no:
         raise InvalidRequest(
             f"quantity={question.quantity!r} is a number; refine needs a yes or no, as "
@@ -88,10 +88,10 @@ def refinement(
         )
     for name in (question.x, question.y):
         if name in whole_names(store.plan.runner.system):
-            raise InvalidRequest(f"{name} takes whole numbers; refine needs two continuous axes")
+            raise InvalidRequest(f"{name} is a whole number; refine needs two continuous axes")
     slice_ = select(store.dataset, question.quantity, question.x, question.y, question.at)
     if slice_.seeds > 1:
-        raise InvalidRequest("a boundary is refined for one seed; give it as --at seed=0")
+        raise InvalidRequest("refine needs one seed; select it by --at seed=0")
     assert slice_.y is not None
     waves = _Waves(store, question, slice_, out / question.folder, workers, scheduler)
     at = [(x, y) for y in slice_.y.values for x in slice_.x.values]
@@ -102,7 +102,7 @@ def refinement(
 
 
 class _Waves:
-    """Answers to batches of points, from the stored sweep if possible, else from new sweeps."""
+    """Answers at batches of points, from the stored sweep if possible, else from new sweeps."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class _Waves:
         return answers
 
     def _request(self, points: FloatArray) -> dict[str, Any]:
-        """Request of the paired sweep that runs a batch."""
+        """Request of the paired sweep that runs a batch of points."""
         grid = self.store.plan.grid
         axes = {self.question.x: points[:, 0], self.question.y: points[:, 1]}
         free = [axis for axis in grid.axes if axis.name not in axes]
@@ -147,7 +147,7 @@ class _Waves:
         return {**grid.fixed, **self.store.plan.runner.words, **derived, **others, **axes}
 
     def _add_earlier(self) -> None:
-        """Add the answers of earlier batches of the question by the same program versions."""
+        """Add the answers of the question's earlier batches that ran with equal versions."""
         for file in sorted(self.folder.glob("*/zarr.json")):
             try:
                 wave = load(file.parent)
@@ -175,7 +175,7 @@ class _Waves:
         return np.where(np.isnan(values), -1.0, values)
 
     def _read(self, wave: Sweep) -> FloatArray:
-        """Answers of a batch, or NaN if unknown."""
+        """Answers of the runs of a batch, NaN if unknown."""
         quantity, data = Quantity.read(self.question.quantity, self.store.dataset), wave.dataset
         if quantity.name not in data:
             nowhere = np.full(data["outcome"].shape, np.nan)

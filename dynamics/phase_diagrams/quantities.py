@@ -2,9 +2,9 @@
 
 ``"time_T1"`` is a number; ``"patch_association>=1"``, ``"time_T1<1e4"`` and ``"reached(T1)"`` are 1
 for yes, 0 for no, NaN if unknown. An event that a converged run did not reach counts as later than
-any number. If a run stopped at its horizon, an event that it did not reach is later than the
-horizon, and a comparison with a larger number is unknown. A failed run (oscillating, diverged,
-interrupted, killed) decides only events that it reached; its last values are unknown.
+any number. An event that a run did not reach before its horizon counts as later than the horizon;
+its comparison with a time after the horizon is unknown. For a failed run (oscillating, diverged,
+interrupted, killed) only the events that it reached are known; its final values are unknown.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ COMPARED = re.compile(rf"\s*{NAME}\s*({'|'.join(RELATIONS)})\s*(\S+)\s*")
 class Quantity:
     """A number, or a yes or no, of every run.
 
-    `text`: the quantity as requested; `name`: its variable; `relation`: ``""`` for the variable
-    itself, one of `RELATIONS`, or ``"reached"``; `number`: right side of the comparison, NaN
-    without one.
+    `text`: the quantity as requested; `name`: the variable that it is computed from; `relation`:
+    ``""`` for the variable itself, one of `RELATIONS`, or ``"reached"``; `number`: right side of
+    the comparison, NaN if there is no comparison.
     """
 
     text: str
@@ -67,7 +67,7 @@ class Quantity:
 
     @classmethod
     def read(cls, text: str, dataset: xarray.Dataset) -> Quantity:
-        """Parse a quantity of a dataset, refused for an unknown variable or another form."""
+        """Parse a quantity; raises InvalidRequest for an unknown variable or another form."""
         there = variables(dataset)
         if match := REACHED.fullmatch(text):
             events = [name.removeprefix(TIME) for name in there if name.startswith(TIME)]
@@ -87,7 +87,7 @@ class Quantity:
         return cls(text, known_word("quantity", text.strip(), there, "is not in the dataset"))
 
     def of(self, dataset: xarray.Dataset) -> FloatArray:
-        """Values of the quantity in all runs, with all dimensions, NaN if unknown."""
+        """Values of the quantity in all runs, in the shape of ``outcome``, NaN if unknown."""
         values, outcome = everywhere(dataset, self.name), outcomes(dataset)
         whole = complete(outcome, kinds(dataset))
         decided = (whole | (self.is_time & (outcome >= 0))) & ~np.isnan(values)
@@ -105,7 +105,7 @@ class Quantity:
 
 
 def variables(dataset: xarray.Dataset) -> list[str]:
-    """Names of the variables with one number for each run, without paths and the manifest."""
+    """Names of the variables with one number for each run, except ``outcome`` and ``done``."""
     runs = set(_outcome(dataset).dims)
     found = dataset.data_vars.items()
     return [str(n) for n, values in found if n not in (OUTCOME, DONE) and runs >= {*values.dims}]
@@ -118,22 +118,22 @@ def outcomes(dataset: xarray.Dataset) -> NDArray[np.int64]:
 
 def _outcome(dataset: xarray.Dataset) -> xarray.DataArray:
     if OUTCOME not in dataset.data_vars:
-        raise InvalidRequest("the dataset has no variable 'outcome': it is not that of a sweep")
+        raise InvalidRequest("the dataset has no variable 'outcome', so it is not from a sweep")
     return dataset[OUTCOME]
 
 
 def kinds(dataset: xarray.Dataset) -> tuple[str, ...]:
-    """Names of the outcomes, which the variable ``outcome`` indexes."""
+    """Names of the outcomes; the variable ``outcome`` holds indices into this tuple."""
     return tuple(_unpacked(dataset.attrs.get("kinds", POINT_KINDS)))
 
 
 def complete(outcome: NDArray[np.int64], names: Sequence[str]) -> NDArray[np.bool_]:
-    """Whether runs reached their end, so that an event without a time did not happen."""
+    """Whether each run converged or ended at its horizon, and was not cut short."""
     return np.isin(outcome, [code for code, kind in enumerate(names) if kind in COMPLETE])
 
 
 def _known_until(dataset: xarray.Dataset) -> FloatArray:
-    """Time until which a run excludes events that it did not reach; infinite if converged."""
+    """Time before which each run excludes an event that it did not reach; inf if converged."""
     if END_TIME not in dataset.data_vars:  # a dataset made by hand
         return np.full(dataset[OUTCOME].shape, np.inf)
     at_rest = [code for code, kind in enumerate(kinds(dataset)) if kind == CONVERGED]
@@ -153,7 +153,7 @@ def presentation_of(dataset: xarray.Dataset) -> Presentation:
 
 
 def numbers(held: Mapping[str, Any]) -> dict[str, float]:
-    """The numerical ones of the values that are equal in all runs."""
+    """Select the entries of `held` whose values are numbers."""
     return {
         name: value
         for name, value in held.items()
@@ -162,7 +162,7 @@ def numbers(held: Mapping[str, Any]) -> dict[str, float]:
 
 
 def everywhere(dataset: xarray.Dataset, name: str) -> FloatArray:
-    """Values of a variable or coordinate, broadcast to the dimensions of ``outcome``, in order."""
+    """Values of a variable or coordinate, broadcast to the shape of ``outcome``."""
     import xarray
 
     outcome = dataset[OUTCOME]

@@ -1,7 +1,7 @@
 """Scaling laws: power laws fitted to a quantity of a sweep as a function of the parameters.
 
-The fit (`dynamics.results.power_law`) uses all runs with positive quantity and factors. The data
-have no noise, so a standard error measures the deviation from a power law.
+The fit (`dynamics.results.power_law`) uses all runs with positive quantity and factors. The
+quantity of a run has no noise, so a standard error measures the deviation from a power law.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     import xarray
 
 FLAT = 1e-9
-"""Standard deviation of the logarithm of a factor below which the factor counts as constant."""
+"""A factor counts as constant if its logarithm has a smaller standard deviation than this."""
 COLLINEAR = 1e-7
-"""Smallest singular value of the scaled logarithms of the factors; below it they are collinear."""
+"""Factors are collinear if two singular values of their scaled logarithms have a smaller ratio."""
 TAKES_PART = 0.1
 EXPLAINED = 0.8
-"""Coefficient of determination R^2 below which the fit is not called a power law."""
+"""Minimum coefficient of determination R^2 of a fit that is called a power law."""
 
 
 @summarized
@@ -50,7 +50,7 @@ EXPLAINED = 0.8
 class Scaling(PowerLaw):
     """A power law of a quantity of a sweep; see `dynamics.results.power_law.PowerLaw`.
 
-    `presentation`: letters of the dataset; `factors`: names or formulas of the factors; `left_out`:
+    `presentation`: labels of the dataset; `factors`: names or formulas of the factors; `left_out`:
     reason -> number of excluded runs; `measured`, shape (used,): the quantity in the fitted runs;
     `levels`, shape (used, factors): values of the factors in the fitted runs; `logarithmic`: a, b
     and R^2 of the fit ``a + b log(1/x)`` for one factor x, else None; `held`: name -> value of each
@@ -106,12 +106,12 @@ def scaling(
     factors: Sequence[str],
     at: Mapping[str, float] | None = None,
 ) -> Scaling:
-    """Fit a power law of a quantity in given factors to the runs of a sweep, over a grid or pairs.
+    """Fit a quantity of the runs of a sweep, over a grid or paired, by a power law in `factors`.
 
     `quantity`: a variable; `factors`: names of parameters or variables, or formulas of them:
-    ``["D", "q*(D-C)"]``; `at`: dimension -> the value that selects runs. Raises InvalidRequest if a
-    name is unknown, the quantity is a yes or no, a factor is constant, factors are collinear, or
-    the fitted runs are too few.
+    ``["D", "q*(D-C)"]``; `at`: dimension -> value; only runs with this value are fitted. Raises
+    InvalidRequest if a name is unknown, the quantity is a yes or no, a factor is constant, factors
+    are collinear, or the fitted runs are too few.
 
     Examples
     --------
@@ -142,8 +142,8 @@ def scaling(
     if used.sum() < len(factors) + 2:
         why = ", ".join(f"{count} {name}" for name, count in left_out.items()) or "none left out"
         raise InvalidRequest(
-            f"{quantity}: {used.sum()} runs are too few to fit {len(factors)} exponents; needed "
-            f"are at least {len(factors) + 2}; left out: {why}"
+            f"{quantity}: {used.sum()} runs are too few to fit {len(factors)} exponents; at least "
+            f"{len(factors) + 2} are needed; left out: {why}"
         )
     _check_factors(np.log(levels[used]), tuple(factors))
     return Scaling(
@@ -173,7 +173,7 @@ def _logarithmic(levels: FloatArray, values: FloatArray) -> tuple[float, float, 
 
 
 def _factor(dataset: xarray.Dataset, text: str) -> FloatArray:
-    """Values of a formula of dimensions, variables and fixed numbers, with all dimensions."""
+    """Values of a formula of dimensions, variables and fixed numbers, shaped like ``outcome``."""
     formula = Expression(text, "factor")
     fixed = numbers(json_attribute(dataset, "fixed"))
     there = [*map(str, dataset[OUTCOME].dims), *variables(dataset)]
@@ -217,6 +217,6 @@ def _check_factors(logs: FloatArray, factors: tuple[str, ...]) -> None:
         together = [t for t, p in zip(factors, parts, strict=True) if p > TAKES_PART * parts.max()]
         refuse(
             "factors", ", ".join(factors),
-            f"are not told apart: {', '.join(together)} move together",
-            "formulas that vary on their own", f"the fit without {together[-1]}",
+            f"are collinear: {', '.join(together)} vary together",
+            "formulas that vary independently", f"the fit without {together[-1]}",
         )  # fmt: skip

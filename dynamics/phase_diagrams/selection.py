@@ -1,11 +1,11 @@
 """Slices of a sweep: one quantity over one or two axes, for each panel.
 
-A dimension that is neither an axis nor held is dropped if its length is 1. Seeds are combined: to
-the median of a number, or to the share of yes among the known answers. A slice that would hide
-another dimension is refused.
+Every dimension of length above 1 must be an axis or have a given value; otherwise the slice is
+refused. Only seeds are combined: numbers to their median over seeds, yes-or-no answers to the share
+of yes among the known answers.
 
 A position between two values of an axis is a fractional index: 1.5 is half way between the second
-and the third value, in the logarithm for a logarithmic axis.
+and the third value. On a logarithmic axis, half way refers to the logarithms of the values.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 
 SEED = "seed"
 WIDE = 3.0
-"""Smallest ratio of the last to the first value of an axis that may be logarithmic."""
+"""Minimum ratio of the last to the first value of a logarithmic axis."""
 DECADE = 10.0
 NEAR = 1e-9
-"""Relative difference up to which a requested value equals a value of the grid."""
+"""Maximum relative difference of a requested value from the grid value that it selects."""
 
 
 @summarized
@@ -59,7 +59,7 @@ class Axis:
 
     @classmethod
     def of(cls, name: str, values: ArrayLike) -> Axis:
-        """Axis of values (n,), logarithmic if their steps are closer to geometric than to equal."""
+        """Axis of values (n,), logarithmic if their logarithms are more evenly spaced than they."""
         ascending = np.sort(np.asarray(values, dtype=np.float64))
         return cls(name, ascending, _geometric(ascending))
 
@@ -98,13 +98,12 @@ class Axis:
 class Slice:
     """Values of one quantity over one or two axes, for each panel.
 
-    `system`: name of the system, or empty; `presentation`: letters of the dataset; `y`, `facet`:
+    `system`: name of the system, or empty; `presentation`: labels of the dataset; `y`, `facet`:
     second axis, and axis of the panels, or None; `values`, shape (facets, y, x): the quantity, NaN
-    if unknown, length 1 along a missing axis; `low`, `high`, same shape: least and greatest value
-    of the seeds; `outcome`, same shape: index into ``kinds``, `PENDING` or `INVALID`, the most
-    frequent one of several seeds; `held`: name -> value of each parameter that is equal in all
-    runs; `derived`: name -> formula of derived parameters; `seeds`: number of combined seeds, 0 if
-    not combined.
+    if unknown, with length 1 along a missing axis; `low`, `high`, same shape: minimum and maximum
+    over seeds; `outcome`, same shape: index into ``kinds``, `PENDING` or `INVALID`; with several
+    seeds the most frequent outcome; `held`: name -> value of each parameter that is equal in all
+    runs; `derived`: name -> formula of derived parameters; `seeds`: number of combined seeds, or 0.
     """
 
     system: str
@@ -135,8 +134,8 @@ def select(
 
     `dataset`: results of a sweep over a grid; `quantity`: a variable (``"time_T1"``), or a yes or
     no (``"time_T1<1e4"``, ``"reached(T1)"``); `x`, `y`, `facet`: dimensions for the axes and the
-    panels; `at`: dimension -> the value at which it is held. Raises InvalidRequest if a name or
-    value is not in the dataset, or a dimension is neither an axis nor held.
+    panels; `at`: dimension -> its fixed value. Raises InvalidRequest if a name or value is not in
+    the dataset, or a dimension with several values is neither an axis nor in `at`.
 
     Examples
     --------
@@ -190,10 +189,10 @@ def select(
 def hold(
     dataset: xarray.Dataset, at: Mapping[str, float]
 ) -> tuple[dict[str, int], dict[str, float]]:
-    """Indices and exact values of held dimensions, each by name.
+    """Index and exact value of each dimension in `at`, as two mappings by name.
 
-    A parameter that is equal in all runs may be named with its value. Raises InvalidRequest if a
-    name is not a dimension, or the dimension lacks the value.
+    A parameter that is equal in all runs may also be named, with its value. Raises InvalidRequest
+    if a name is not a dimension, or the dimension lacks the value.
     """
     dims = [str(dim) for dim in dataset[OUTCOME].dims]
     fixed = numbers(json_attribute(dataset, "fixed"))
@@ -221,18 +220,18 @@ def _check_axes(axes: Mapping[str, str | None], dims: list[str], held: Mapping[s
     for role, name in axes.items():
         if name is None:
             continue
-        what = "a paired sweep has no grid" if dims == ["point"] else "is not an axis of the sweep"
+        what = "needs an unpaired sweep" if dims == ["point"] else "is not an axis of the sweep"
         known_word(role, name, dims, what)
         if names.count(name) > 1:
             refuse(role, name, "is two axes at once", ", ".join(dims), free[0] if free else "none")
         if name in held:
             allowed = f"any of {', '.join(free) or 'none'}"
-            what = f"holds the {role} axis"
+            what = f"fixes the {role} axis"
             refuse(f"at {name}", held[name], what, allowed, "to leave it out")
 
 
 def _single(dataset: xarray.Dataset, dims: list[str], used: list[str]) -> dict[str, float]:
-    """Values of the remaining dimensions, refused if one is longer than 1."""
+    """Values of the dimensions not in `used`; raises InvalidRequest if one has several values."""
     left = [name for name in dims if name not in used]
     free = [name for name in left if dataset.sizes[name] > 1 and name != SEED]
     if free:
@@ -257,7 +256,7 @@ def _over_seeds(values: FloatArray, share: bool) -> tuple[FloatArray, FloatArray
 
 
 def _most_frequent(outcome: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Most frequent outcome of the runs along the last axis, the seeds; in a tie the last kind."""
+    """Most frequent outcome along the last axis, the seeds; in a tie, the largest index."""
     codes = range(int(outcome.max(initial=0)), -1, -1)
     counts = np.stack([(outcome == code).sum(axis=-1) for code in codes])
     most = np.array(codes)[counts.argmax(axis=0)]

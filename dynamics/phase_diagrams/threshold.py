@@ -6,10 +6,9 @@ With k of n trials successful at a level N (a number of samples),
    \ell(N_{50}, s) = \sum_N k \ln p + (n - k) \ln (1 - p), \qquad 0 \leq s \leq 50.
 
 The confidence interval is that of the profile likelihood, :math:`\{N_{50} : \max_s \ell \geq \max
-\ell - \tfrac12 \chi^2_{95\,\%}\}`, valid even if success jumps from never to always between two
-levels. The set is one interval, as the likelihood is concave in s and :math:`s \ln N_{50}`. If
-fewer, or more, than half of the trials succeed at every level, only a bound of :math:`N_{50}` is
-reported.
+\ell - \tfrac12 \chi^2_{95\,\%}\}`. It is valid even if no trial succeeds at one level and all
+succeed at the next. The set is one interval, as :math:`\ell` is concave in s and :math:`s \ln
+N_{50}`. If the fitted :math:`N_{50}` is outside the range of levels, only a bound is reported.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ from dynamics.validation import InvalidRequest
 from theory.summary import summarized
 
 MOST_SLOPE = 50.0
-"""Largest slope s: with it, success rises from 12 % to 88 % within 8 % of N."""
+"""Maximum slope s; with it, p rises from 12 % to 88 % while N grows by 8 %."""
 DROP = 1.920729410347062
-"""Decrease of the log-likelihood at an end of the interval: half the 95 % quantile of chi^2_1."""
+"""Log-likelihood, maximum minus value at an end of the interval: half chi^2_1's 95 % quantile."""
 NORMAL = 1.959963984540054
 """The 97.5 % quantile of the standard normal distribution."""
 THIRDS = 60
 BEYOND = 12.0
-"""Distance in ln N beyond the outermost levels up to which an end of the interval is sought."""
+"""Ends of the interval are sought up to this distance in ln N beyond the outermost levels."""
 MEASURED, ABOVE, BELOW, NOWHERE = "measured", "above", "below", "nowhere"
 
 
@@ -43,8 +42,8 @@ class Threshold:
 
     `kind`: ``"measured"``, ``"above"`` or ``"below"`` all levels, or ``"nowhere"`` if success does
     not grow with the level; `value`: N50, NaN unless measured; `low`, `high`: ends of the interval,
-    0 and infinity if unbounded; `slope`: s; `levels`, `shares`, `trials`, shape (n,): ascending
-    levels, shares of successful trials, numbers of trials.
+    0 and infinity if unbounded; `slope`: fitted s; `levels`, `shares`, `trials`, shape (n,):
+    ascending levels, share of successful trials and number of trials at each level.
     """
 
     kind: str
@@ -64,7 +63,7 @@ class Threshold:
         return log(self.high / self.low) / (2 * NORMAL)
 
     def chance(self, levels: ArrayLike) -> FloatArray:
-        """Fitted probability of success at given levels, or NaN unless N50 was measured."""
+        """Fitted probability of success at given levels; NaN if N50 was not measured."""
         z = self.slope * (np.log(np.asarray(levels, dtype=np.float64)) - log(self.value))
         return np.asarray(0.5 * (1 + np.tanh(0.5 * z)))
 
@@ -76,7 +75,7 @@ class Threshold:
 
     @property
     def bound(self) -> float:
-        """Largest level if N50 is above all levels, smallest if it is below."""
+        """Largest level if N50 is above all levels; smallest level if N50 is below all levels."""
         ends = {ABOVE: -1, BELOW: 0}
         return float(self.levels[ends[self.kind]]) if self.kind in ends else nan
 
@@ -84,10 +83,10 @@ class Threshold:
 def threshold(levels: ArrayLike, successes: ArrayLike, trials: ArrayLike) -> Threshold:
     """Level N50 at which half of the trials succeed, with a 95 % confidence interval.
 
-    `levels`, shape (n,): N, positive and distinct; `successes`, shape (n,): number of successful
-    trials; `trials`, shape (n,), or one number for all levels; levels without trials are dropped.
-    Raises InvalidRequest if no trials are left, a level is not positive, or there are more
-    successes than trials.
+    `levels`, shape (n,): the numbers N, positive and distinct; `successes`, shape (n,): number of
+    successful trials at each level; `trials`, shape (n,), or one number for all levels. Levels
+    without trials are dropped. Raises InvalidRequest if no level is left, a level is not positive,
+    or a level has more successes than trials.
 
     Examples
     --------
@@ -102,7 +101,7 @@ def threshold(levels: ArrayLike, successes: ArrayLike, trials: ArrayLike) -> Thr
     N, k, n = N[used][order], k[used][order], n[used][order]
     if not N.size or (N <= 0).any() or (k < 0).any() or (k > n).any():
         raise InvalidRequest(
-            "threshold needs positive levels with trials, of which none to all succeed; "
+            "threshold needs positive levels, with 0 to all trials of a level successful; "
             f"got levels {N.tolist()}, successes {k.tolist()}, trials {n.tolist()}"
         )
     fit = _Fit(np.log(N), k, n)
@@ -128,12 +127,12 @@ class _Fit:
     n: FloatArray
 
     def grows(self) -> bool:
-        """Whether success is more frequent at larger levels."""
+        """Whether the share of successful trials grows with ln N."""
         centred = self.x - (self.n * self.x).sum() / self.n.sum()
         return float((self.k * centred).sum()) > 0
 
     def profile(self, u: float) -> tuple[float, float]:
-        """Largest log-likelihood over s at fixed u, and the maximizing s; it is concave in s."""
+        """Maximum over s of the log-likelihood, which is concave in s, at fixed u; maximizing s."""
         from scipy.optimize import brentq
 
         z, s = self.x - u, MOST_SLOPE
@@ -144,7 +143,7 @@ class _Fit:
         return self._value(z, s), s
 
     def best(self) -> tuple[float, float]:
-        """Maximum-likelihood u and s, by ternary search in u: the profile is unimodal."""
+        """Maximum-likelihood u and s, by ternary search in u, because `profile` is unimodal."""
         low, high = self.x[0] - BEYOND, self.x[-1] + BEYOND
         for _ in range(THIRDS):
             one, two = low + (high - low) / 3, high - (high - low) / 3
@@ -153,7 +152,7 @@ class _Fit:
         return u, self.profile(u)[1]
 
     def interval(self, top: float) -> tuple[float, float]:
-        """Both ends of the confidence interval, as N; 0 and infinity if unbounded."""
+        """Both ends of the confidence interval of N50; 0 and infinity if unbounded."""
         from scipy.optimize import brentq
 
         least = self.profile(top)[0] - DROP

@@ -106,7 +106,7 @@ def test_a_known_answer_inside_a_cell_divides_it(logarithmic):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"cells": 60}, "cells=60 does not nest the 9 coarse points.*nearest: 64"),
+        ({"cells": 60}, "cells=60 does not fit the 9 coarse points.*nearest: 64"),
         ({"cells": 4}, "nearest: 8"),
         ({"coarse": 1}, "coarse=1 is too small"),
         ({"tolerance": 0.0}, "tolerance=0.0 is too small"),

@@ -60,10 +60,10 @@ def test_refusals(coarse, tmp_path):
         (Question("error<1", "q", "nu", {}), "C"),
         (Question("error<1", "q", "beta", {"C": 2}), "beta"),
         (Question("error<1", "q", "nu", {"C": 3}), "at C=3 is not in the sweep"),
-        (Question("error<1", "q", "C", {"nu": 1e-3}), "C takes whole numbers"),
+        (Question("error<1", "q", "C", {"nu": 1e-3}), "C is a whole number"),
     ]:
         with pytest.raises(InvalidRequest, match=message):
             refinement(coarse, question, tmp_path, workers=0)
     pairs = dynamics.sweep(SYSTEM, {"D": 8, "C": "2,4", "q": "0.1,0.2"}, paired=True, workers=0)
-    with pytest.raises(InvalidRequest, match="this sweep has pairs"):
+    with pytest.raises(InvalidRequest, match="this sweep is paired"):
         refinement(pairs, ASKED, tmp_path, workers=0)

@@ -136,7 +136,7 @@ def test_other_datasets_are_refused(grid):
     with pytest.raises(InvalidRequest, match="no variable 'outcome'"):
         select(grid.drop_vars("outcome"), "risk", "q", "nu")
     pairs = sweep({"point": [0, 1]}, {"q": 0.5, "risk": 1.0})
-    with pytest.raises(InvalidRequest, match="x='q' a paired sweep has no grid"):
+    with pytest.raises(InvalidRequest, match="x='q' needs an unpaired sweep"):
         select(pairs, "risk", "q")
 
 
