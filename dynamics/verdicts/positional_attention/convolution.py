@@ -3,16 +3,17 @@ r"""Figure 2: Gaussian patches with labels of a cubic convolution; which models 
 The paper finds that "ViTs do not always learn patch association" without spatial structure in the
 data, from P^T P of a model that fits. With :math:`z_\ell = \sum_{i \in S_\ell} \langle w^\star,
 X_i\rangle` the label is the sign of :math:`\sum_\ell z_\ell^3`. The model (T) with p = 3 represents
-this label in many ways, as one row of A for each set suffices, so the result depends on
-parametrization and rule:
+this label in many ways, because one row of A for each set suffices. The result therefore depends on
+the parametrization and the update rule:
 
-- (T), A free, Adam: fits; few rows associate (one specialist row for each set);
-- A = P^T P, Adam: from most starts the model fits and every row associates within some hundred
-  steps; from other starts it stays at the linear rule sign(sum of all z) for 10,000 steps;
-- (T), A free, gradient descent: stays at the linear rule, without association.
+- With (T), free A and Adam the model fits; few rows associate (one specialist row for each set).
+- With A = P^T P and Adam the model fits from most starts, and every row associates within some
+  hundred steps. From other starts it stays at the linear rule sign(Z) for 10,000 steps, where Z is
+  the sum of all z.
+- With (T), free A and gradient descent the model stays at the linear rule, without association.
 
-Adam moves every entry by about eta in each step, however small its gradient, so a model fits with
-Adam when gradient descent would need too many steps.
+Adam moves every entry by about eta in each step, even if its gradient is small. A model therefore
+fits with Adam where gradient descent would need too many steps.
 """
 
 from __future__ import annotations
@@ -43,19 +44,19 @@ QUICK = {
 }  # fmt: skip
 THOROUGH = {"seeds": 3, "gram_seeds": 24, "adam_steps": 100_000, "gd_steps": 45_000}
 CLAIMED = QUICK | {"samples": 8000, "gram_steps": 1500, "adam_steps": 5000}
-"""Options of the figure for the claim, which then takes less than half a minute."""
+"""Options of the figure with which the claim is measured in less than half a minute."""
 FITS = 0.5
-"""Ratio of a model's error to the error of sign(Z) below which the model fits."""
+"""A model fits if its error, divided by the error of sign(Z), is below this."""
 DRAWS, RECORDS = 1_000_000, 80
 LOOKS = {
     3: ((style.BLUE, "-"), (style.VERMILION, "-"), (style.GREEN, "--")),
     4: ((style.BLUE, "-"), (style.VERMILION, "-"), (style.ORANGE, "-."), (style.GREEN, "--")),
 }
-"""Colour and dash of each kind of run, by the number of kinds."""
+"""Number of kinds of runs -> colour and dash of each kind."""
 
 
 class Kind(NamedTuple):
-    """A parametrization, A = P^T P or (T), and its update rule."""
+    """A parametrization, A = P^T P (``gram``) or (T), with an update rule."""
 
     label: str
     gram: bool
@@ -94,7 +95,7 @@ def fit(
 
 
 def linear_error(partition: Partition, seed: int, draws: int = DRAWS) -> float:
-    """Error of sign(Z), Z the sum of all values, from draws; standard error 3e-4 at a million."""
+    """Error of sign(Z), by draws; Z is the sum of all values (standard error about 3e-4)."""
     sizes = np.array([members.size for members in partition.sets])
     sums = np.random.default_rng(seed).standard_normal((draws, sizes.size)) * np.sqrt(sizes)
     return float((np.sign(sums.sum(axis=1)) != np.sign((sums**3).sum(axis=1))).mean())
@@ -113,7 +114,7 @@ def linear_error(partition: Partition, seed: int, draws: int = DRAWS) -> float:
     picture=Picture("steps of Adam", "test error"),
 )  # fmt: skip
 def figure_2(case: Case) -> dict[str, Any]:
-    """Error and association of models that fit Gaussian patches, A free and A = P^T P."""
+    """Error and association of models trained on Gaussian patches, A free and A = P^T P."""
     parameters = case.system.Parameters(D=16, C=4, omega=1e-3)
     linear = linear_error(localised(parameters)[0], case.seed)
     seeds = {"T_adam": 3 if case.thorough else 1, "gram_adam": 24 if case.thorough else 3}
@@ -141,7 +142,7 @@ def _end(run: Mapping[str, Any]) -> str:
 
 
 def _by_share(runs: list[dict[str, Any]]) -> str:
-    """Text with the numbers of seeds of A = P^T P that associate every row or none, and errors."""
+    """Text on the seeds of A = P^T P: how many associate all rows or none, and their errors."""
     there = [run["test_error"][-1] for run in runs if run["associated"]]
     words = f"A = P^T P, Adam: {len(there)} of {len(runs)} seeds associate every row, "
     words += in_percent(len(there), len(runs))
@@ -180,7 +181,7 @@ def convolution(system: System, request: FigureRequest) -> Drawing:
 
 
 def looks(fits: Mapping[str, list[dict[str, Any]]]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Label and runs of each line style; seeds of A = P^T P are split by association."""
+    """Label and runs for each line style; runs of A = P^T P are split by their association."""
     groups = []
     for name, kind in KINDS.items():
         for words, associated in (("associated", True), ("not associated", False)):

@@ -31,25 +31,25 @@ TINTS = (
     (style.BLUE, 0.65), (style.ORANGE, 0.6), (style.GREEN, 0.24), (style.PURPLE, 0.75),
     ("#56B4E9", 0.5), ("#F0E442", 0.6), ("#999999", 0.5),
 )  # fmt: skip
-"""Colours of the sets and their opacity on white; distinct in grey, with readable black text."""
+"""Colours of the sets, with their opacity; they are distinct in grey and keep text readable."""
 RED = "#C8102E"
 NARROW = 100.0
-"""Largest ratio of axis limits with labels at 1, 2 and 5 on a logarithmic axis."""
+"""Maximum ratio of its limits at which a logarithmic axis has labels at 1, 2 and 5."""
 DRAWS = 1000
-"""Number of data points among which Figure 3 searches for one similar to the paper's."""
+"""Number of draws among which Figure 3 searches for a data point similar to the paper's."""
 WORDS = {0: "0", 1: "1", -1: "\N{MINUS SIGN}1"}
 EMPIRICAL_RUN = {"samples": 16_000, "eta": 0.02, "steps": 20_000, "dtype": "float32"}
 PLANES = {"gamma-rho": ("gamma", "rho"), "alpha-gamma": ("alpha", "gamma")}
 BOTH = "both"
 GRID, COARSE = 32, 8
-"""Cells along each side of the first grid: for gradients of microseconds, of milliseconds."""
+"""Cells along each side of the first grid, if a gradient takes microseconds or milliseconds."""
 
 
 def localised(parameters: Any) -> tuple[Partition, int]:
-    """Spatially localised sets of C patches, and the number of columns of their grid.
+    """Spatially localised sets of C patches, and the number of columns of the grid of patches.
 
-    The grid is the squarest with D squares; the sets are the squarest blocks of C squares that tile
-    the grid, and exist because some h divides the rows while C/h divides the columns.
+    The grid of D squares and its blocks of C squares are as close to squares as possible. Blocks
+    that tile the grid exist because some h divides the rows while C/h divides the columns.
     """
     size, members = parameters.D, parameters.C
     rows = max(k for k in range(1, int(size**0.5) + 1) if size % k == 0)
@@ -91,7 +91,7 @@ def patches(
 
 
 def border(inside: NDArray[np.bool_]) -> list[list[tuple[float, float]]]:
-    """Sides between squares (rows, columns) with `inside` True and False, as segments (x, y)."""
+    """Sides, as segments of points (x, y), between squares with `inside` True and with False."""
     padded = np.pad(inside, 1)
     sides = []
     for y, x in np.argwhere(padded[1:] != padded[:-1]) - 0.5:
@@ -167,7 +167,7 @@ def data_point(system: System, request: FigureRequest) -> Drawing:
 
 
 def association(system: System, request: FigureRequest) -> Drawing:
-    """Figure 4: sets, learned A, test error and cosine over steps, for one run of (E).
+    """Figure 4: sets and learned A, and test error and cosine by step, for one run of (E).
 
     With the default sizes every row associates at D = 16; fewer samples are memorised (Theorem
     4.2). A is drawn without its diagonal, which is fixed at sigma_A. Options: ``samples``, ``eta``,
@@ -216,7 +216,7 @@ def association(system: System, request: FigureRequest) -> Drawing:
 
 
 def _test_error(panel: Axes, steps: Any, error: Any, least: float) -> None:
-    """Draw the test error; errors of zero are left out on the logarithmic axis."""
+    """Draw the test error on a logarithmic axis, without errors that are zero."""
     positive = error > 0
     panel.plot(steps[positive], error[positive], color=style.BLUE)
     panel.set(yscale="log", ylabel="test error, share of samples")

@@ -1,15 +1,15 @@
 r"""Figures of exact reduced flows over grids of laws.
 
-- ``association_ends``: ends of training over (q, beta), with the sign of the rate of gamma - rho at
-  the plateau of Event I;
-- ``event_III``: alpha after T1, for two readings of T1: half of the attention is inside the own set
-  (the diagonal alone suffices at large beta), or, as in the paper, gamma exceeds the largest
-  abs(rho) of the run;
-- ``T1``: time until attention is learned, stated as T = poly(d) steps over eta by Theorem 4.1 and
-  the events.
+- ``association_ends`` shows ends of training over (q, beta), with the sign of the rate of gamma -
+  rho at the plateau of Event I.
+- ``event_III`` shows alpha after T1, for two readings of T1. In one, half of the attention is
+  inside the own set (the diagonal alone suffices at large beta). In the paper's, gamma exceeds the
+  largest abs(rho) of the run.
+- ``T1`` shows the time until attention is learned; Theorem 4.1 and the events claim T =
+  poly(d)/eta steps.
 
 At the plateau gamma - rho grows at the rate `Plateau.lead`
-(`theory.papers.positional_attention.plateau`), which falls with D at fixed q(D - C): like
+(`theory.papers.positional_attention.plateau`). At fixed q(D - C) it falls with D: like
 :math:`D^{-2}` while the linear part of the activation is small, and like :math:`\nu^{-p}
 D^{-(p+1)}` once :math:`\nu D^{1-1/p}` is large. The paper takes nu = 1/poly(d), so both a fixed nu
 and nu = 1/D^2 are measured.
@@ -39,27 +39,27 @@ from dynamics.verdicts.positional_attention.plateau import END, ending, plateau_
 from theory.events import RISE
 
 LATE, LATEST = 1e6, 1e10
-"""Horizon of a flow: first in the figure ``event_III``, second in the figure ``T1``."""
+"""Final time of a flow in the figure ``event_III`` (first) and in the figure ``T1`` (second)."""
 LOOKS = (
     (style.BLUE, "o"), (style.VERMILION, "s"), (style.GREEN, "^"), (style.PURPLE, "D"),
     (style.ORANGE, "v"),
 )  # fmt: skip
-"""Colour and marker of each size, or of each q(D - C)."""
+"""Colour and marker for successive sizes, or for successive values of q(D - C)."""
 ENDS = {
     True: ("ends with association", style.BLUE, "o", style.BLUE),
     False: ("ends without association", style.VERMILION, "s", style.VERMILION),
     None: ("open at the end", style.GREY, "D", "white"),
 }
-"""Label, colour, marker and its fill by end of a flow: associated, not associated, None if open."""
+"""Whether a flow ends with association (None if open) -> label, colour, marker and its fill."""
 FINE = 40
-"""Number of points along each side of the grid for the sign at the plateau."""
+"""Points along each side of the grid (q, beta) on which the sign at the plateau is computed."""
 READINGS = {
     "T1": "$T_1$: half of the attention\nis inside the own set",
     "T1_paper": r"$T_1$: $\gamma$ exceeds the largest $|\rho|$" "\nof the run",
 }
-"""Event -> legend of its reading of T1."""
+"""Event of a reading of T1 -> legend of this reading."""
 FIXED, FALLING = "fixed", "falling"
-"""Cases of nu: equal at all sizes as given, and nu = 1/D^2."""
+"""Names of two cases of nu: the given nu at all sizes, and nu = 1/D^2."""
 BETA = r"diagonal of $A$, $\beta$"
 
 
@@ -69,7 +69,7 @@ def _at_sizes(base: Any, options: Mapping[str, Any]) -> dict[tuple[int, int], An
 
 
 def association_ends(system: System, request: FigureRequest) -> Drawing:
-    """Ends of flows over (q, beta) at several sizes, with the line of the sign at the plateau.
+    """Ends of flows over (q, beta) at several sizes, and where the sign at the plateau changes.
 
     Options: ``D``, ``C`` (one for each panel), ``chances``, ``diagonals``, ``time``. The data are
     ``rows`` (parameters, alpha and lead at the plateau, gamma, rho and association at the end),
@@ -139,7 +139,7 @@ def _ends_picture(
 
 
 def _plateau_line(panel: Axes, law: Any, options: Mapping[str, Any]) -> None:
-    """Draw the contour where gamma and rho grow equally fast at the plateau."""
+    """Draw the contour on which gamma and rho grow at the same rate at the plateau."""
     chances, diagonals = (np.array(options[name]) for name in ("chances", "diagonals"))
     q = np.linspace(chances.min() - 0.05, min(1.0, chances.max() + 0.05), FINE)
     beta = np.linspace(diagonals.min() * 0.75, diagonals.max() * 1.05, FINE)
@@ -151,7 +151,7 @@ def _plateau_line(panel: Axes, law: Any, options: Mapping[str, Any]) -> None:
 
 
 def after_t1(run: Trajectory) -> dict[str, float]:
-    """Final and largest alpha after T1, over alpha(T1), for both readings, or NaN without T1."""
+    """Final and largest alpha after T1, divided by alpha(T1), for both readings; NaN without T1."""
     row: dict[str, float] = {}
     for name in READINGS:
         event = run.events[name]
@@ -162,7 +162,7 @@ def after_t1(run: Trajectory) -> dict[str, float]:
 
 
 def event_III(system: System, request: FigureRequest) -> Drawing:  # noqa: N802 (its letter)
-    """Event III: alpha at the end over alpha(T1), against beta, at several sizes.
+    """Event III: final alpha divided by alpha(T1), against beta, at several sizes.
 
     Options: ``D``, ``C`` (one for each curve), ``diagonals``, ``time``. The data are ``rows``
     (parameters, and for both readings T1, and final and largest alpha after T1 over alpha(T1)),
@@ -226,7 +226,7 @@ def _event_picture(rows: Sequence[Any], start: Mapping[str, float], time: float)
 
 
 def t1_law(system: System, request: FigureRequest) -> Drawing:
-    """T1 over D and q(D - C), at the given nu and at nu = 1/D^2, with fitted power laws.
+    """T1 against D and q(D - C), at the given nu and at nu = 1/D^2, with fitted power laws.
 
     Options: ``D``, ``means`` (values of q(D - C)), ``time``. The data are ``rows`` (parameters,
     ``mean``, ``case`` of fixed or falling nu, T1 or NaN, and ``scale``, the inverse rate of gamma -

@@ -1,7 +1,7 @@
-"""Parameters of the claims on the idealised problem, and their shared hypothesis and curves.
+"""Parameters, hypothesis and curves that claims on the idealised problem share.
 
-Assumption 2 at finite size is C = 4 and q (D - C) = 14, near C^2, with growing D, where sign(Z)
-errs more than 1/8 (Theorem 3.1). The grid varies every parameter around this line.
+At finite size, Assumption 2 is read as C = 4 and q (D - C) = 14, near C^2, with growing D; the
+error of sign(Z) is then above 1/8 (Theorem 3.1). The grid varies every parameter around these laws.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from dynamics.verdicts.findings import Undecided
 from theory.papers.positional_attention.data_law import MIXED
 
 SHOWN = ("D", "C", "q", "p", "nu", "beta")
-"""Parameters that verdicts and pictures name."""
+"""Names of the parameters that verdicts and pictures show."""
 LINEAR = ("linear", "linear")
-"""Scales of both axes of a picture."""
+"""Scales of the horizontal and the vertical axis of a picture."""
 
 
 def law(D: int, spread: float, C: int = 4, **others: Any) -> dict[str, Any]:
@@ -32,7 +32,7 @@ GRID = (
     law(128, 64.0, nu=1e-5), law(64, 14.0, nu=1e-5), law(64, 14.0, nu=0.1),
     law(64, 14.0, beta=0.3), law(64, 14.0, beta=5.0),
 )  # fmt: skip
-"""Laws with D, q (D - C), nu and beta across their ranges; q (D - C) reaches C^3 at D = 128."""
+"""Laws that vary D, q (D - C), nu and beta; at D = 128, q (D - C) reaches C^3 = 64."""
 THOROUGH = tuple(
     law(D, spread, nu=nu, beta=beta)
     for D in (32, 64, 128, 256) for spread in (7.0, 14.0, 28.0) for nu in (1e-5, 1e-3, 0.1)
@@ -41,7 +41,7 @@ THOROUGH = tuple(
 
 
 def hypothesis(parameters: Any) -> None:
-    """Raise Undecided for a law outside Assumption 1, or a start outside Parametrization 3.1."""
+    """Raise Undecided unless Assumption 1 and the start of Parametrization 3.1 are met."""
     if parameters.random_sets == MIXED:
         raise Undecided("the claim assumes Assumption 1, not random_sets=mixed", "law")
     if not isclose(parameters.alpha0, parameters.nu ** (1 / (parameters.p - 1))):
@@ -52,5 +52,5 @@ claim = partial(any_claim, shown=SHOWN, require=hypothesis)
 
 
 def along(case: Case, values: Any, records: Any = slice(None)) -> dict[str, Any]:
-    """Row with the curve of values over the time of a run, without the start."""
+    """Row with a curve of values against the time of a run; the start is left out."""
     return {"curves": {case.label: (case.run.time[records][1:], values[1:])}}

@@ -1,8 +1,8 @@
 """Figure of Section 6 on real images: tables, accuracies, p-values and maps of association.
 
-A map of association shows the mean of <p_i, p_j> over all seeds and all pairs of patches with one
-displacement, down and across, except the zero displacement. Its unit is the contrast, with 0 for an
-average pair (`dynamics.images.association`).
+A map of association shows, for each displacement (down, across) but zero, the mean of <p_i, p_j>
+over all seeds and all pairs of patches with this displacement. Its unit is the contrast; an average
+pair has the value 0 (`dynamics.images.association`).
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from dynamics.verdicts.positional_attention.real_images import WHICH, Plan, Tria
 from dynamics.verdicts.wording import counted
 
 FIXED = ("pixels", "kinds")
-"""Fields of a plan that the figure does not offer as options."""
+"""Fields of `Plan` that are not options of the figure."""
 PIXELS = {False: "original", True: "shuffled"}
 LEVEL = 0.05
-"""P-value that is marked by a line."""
+"""P-value that a line marks."""
 COLOURS = {VANILLA: (VERMILION, ORANGE), POSITIONAL: (BLUE, "#56B4E9"), CONTROL: (GREEN, GREEN)}
-"""Colours of each kind of network, one for each spread of the positions at the start."""
+"""Colours of a kind of network, one for each spread of the positions at the start."""
 MARKERS = {VANILLA: "oD", POSITIONAL: "oD", CONTROL: "ss"}
 
 
 def rows(trials: Trials) -> Iterator[dict[str, Any]]:
-    """Yield the rows of two tables: accuracies at each length of run, and patch association."""
+    """Yield the rows of a table of accuracies by length of run, then of a table of association."""
     pixels = trials.plan.pixels
     for name, steps in product(trials.names, trials.plan.steps):
         row: dict[str, Any] = {"network": name, "steps": steps}
@@ -80,7 +80,7 @@ def images_figure(system: System, request: FigureRequest) -> Drawing:
 
 
 def data_of(trials: Trials) -> dict[str, Any]:
-    """Network, pixels -> series of every seed, the data of the picture as plain values."""
+    """Data of the picture as plain values: (network, pixels) -> series of every seed."""
     content: dict[str, Any] = {"records": list(trials.plan.records)}
     for (name, moved), runs in trials.runs.items():
         accuracy = [run.accuracy.tolist() for run in runs]
@@ -98,7 +98,7 @@ def _series(run: Trained, which: str, shown: bool) -> dict[str, list[Any]]:
 
 
 def caption(trials: Trials) -> str:
-    """Caption with the protocol of the figure, drops of accuracy, and p-values."""
+    """Caption with the protocol of the figure, the drops of accuracy and the p-values."""
     plan, images = trials.plan, trials.images
     last, moved = plan.steps[-1], plan.pixels[-1]
     words = (
@@ -203,7 +203,7 @@ def _association(contrast: Axes, p_values: Axes, trials: Trials) -> None:
     p_values.text(1, LEVEL, f"{LEVEL:g}", transform=p_values.get_yaxis_transform(), color=GREY,
                   ha="right", va="top")  # fmt: skip
     p_values.set(yscale="log", ylabel="p-value, all seeds together")
-    p_values.set_ylim(bottom=p_values.get_ylim()[0] ** 1.4)  # leaves space for the legend
+    p_values.set_ylim(bottom=p_values.get_ylim()[0] ** 1.4)  # space for the legend
     p_values.plot([], [], "o-", color=GREY, label="in the original image")
     if moved:
         p_values.plot([], [], "o:", color=GREY, mfc="white", label="in the image as shown")
@@ -214,7 +214,7 @@ def _association(contrast: Axes, p_values: Axes, trials: Trials) -> None:
 
 
 def _maps(panels: Sequence[Axes], maps: dict[str, tuple[Any, int, bool]], label: str) -> None:
-    """Draw the mean similarity of positions by displacement, one map per network and record."""
+    """Draw a map of association in each panel (see `mean_by_displacement`)."""
     fields = [mean_by_displacement(*case) for case in maps.values()]
     largest = max(float(np.nanmax(np.abs(field))) for field in fields)
     for panel, field, title in zip(panels, fields, maps, strict=True):

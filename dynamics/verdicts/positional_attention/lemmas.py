@@ -1,11 +1,11 @@
 r"""Lemmas 4.1, 4.2, 4.3 and Simplification 3.1: the three scalars and their rates.
 
-Lemma 4.1 is measured on gradient descent over every entry of A, Lemma 4.2 on samples, where the
-orthogonal part of the gradient must vanish as N grows, and Lemma 4.3 along the reduced flow, by its
-hidden constants. With :math:`\kappa` the largest :math:`|z|/C` of a random set, the three scalars
-can classify every sample iff :math:`(L-1)\,\kappa^p < 1`
-(`theory.papers.positional_attention.separability`): full attention is measured on both sides of
-this criterion.
+Lemma 4.1 is measured on gradient descent over every entry of A. Lemma 4.2 is measured on samples:
+the part of the gradient orthogonal to w* must vanish as their number N grows. Lemma 4.3 is measured
+along the reduced flow by the constants that its bounds hide. With :math:`\kappa` the largest
+:math:`|z|/C` of a random set, the three scalars can classify every sample iff
+:math:`(L-1)\,\kappa^p < 1` (`theory.papers.positional_attention.separability`). Full attention is
+measured on both sides of this criterion.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from theory.papers.positional_attention.separability import criterion
 HORIZON, LONG = 1e5, 1e7
 ROUNDING = 1e-12
 COUNTS, SEEDS = (1000, 4000, 16_000, 64_000), 8
-"""First: numbers N of samples; second: draws at each N, for the gradient by v orthogonal to w*."""
+"""Numbers N of samples, and number of draws at each N, for the gradient orthogonal to w*."""
 STEEP = -0.35
-"""Largest exponent in N of a gradient that vanishes like sampling noise, N^(-1/2)."""
+"""Maximum exponent in N at which a gradient vanishes like sampling noise, N^(-1/2)."""
 CHECKPOINTS = 120
 TINY = 1e-300
-"""Substitute for a constant of |rho| that is not positive, to take its logarithm."""
+"""Lower limit of a constant in Lemma 4.3, so that a constant below 0 has a logarithm."""
 BETAS = (0.3, 1.0, 2.0)
 FAR = 1e3
-"""Ratio of (beta - rho) to the scale at full attention; attention between sets is then 0."""
+"""Value of (beta - rho) times the scale at full attention; attention between sets is then 0."""
 CHECKED = ((8, 2, 3), (9, 3, 3), (12, 3, 3), (15, 3, 3), (16, 4, 3), (20, 2, 3), (16, 4, 5))
-"""Sizes (D, C, p) with the criterion (L-1) kappa^p on both sides of 1."""
+"""Sizes (D, C, p); the criterion (L-1) kappa^p is below 1 for some and above 1 for others."""
 
 
 @claim(
@@ -72,7 +72,7 @@ def lemma_4_1(case: Case) -> dict[str, Any]:
     picture=Picture("samples $N$", "gradient by $v$ orthogonal to $w^*$"),
 )  # fmt: skip
 def lemma_4_2(case: Case) -> dict[str, Any]:
-    """Gradient by v orthogonal to w*, at v in span(w*), over N; the lemma needs N^-1/2."""
+    """Exponent in N of the v-gradient orthogonal to w*, at v in span(w*); sampling gives -1/2."""
     law, (alpha, *_) = case.parameters, case.run.final_state
     counts, matrix = COUNTS[: 4 - (law.D * law.d > 1024)], orbit_logits(law, case.run.final_state)
     sizes = []
@@ -95,7 +95,7 @@ def lemma_4_2(case: Case) -> dict[str, Any]:
 
 
 def _slowly(rows: list[dict[str, Any]], finding: Finding) -> Finding:
-    """Finding whether the largest constants grow more slowly along D than every power of D."""
+    """Let the lemma hold only if its largest constants do not grow as a power of D."""
     if finding.holds is not True:
         return finding
     if len(rows) == 1:
@@ -121,7 +121,7 @@ def _slowly(rows: list[dict[str, Any]], finding: Finding) -> Finding:
     picture=Picture(TIME, r"$\kappa_\gamma$", {"0": 0.0}, ("log", "symlog")),
 )  # fmt: skip
 def lemma_4_3(case: Case) -> dict[str, Any]:
-    """Constants hidden in the increments of gamma and rho, from the gradient."""
+    """Constants that the lemma hides in the increments of gamma and rho, along the flow."""
     records = np.unique(np.linspace(0, len(case.run.states) - 1, CHECKPOINTS).astype(int))
     states, time = case.run.states[records], case.run.time[records]
     slopes = np.array([case.problem.gradient(state) for state in states])
@@ -140,7 +140,7 @@ def lemma_4_3(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, r"$\gamma - \rho$", {"0": 0.0}, ("log", "symlog")),
 )  # fmt: skip
 def simplification_3_1(case: Case) -> dict[str, Any]:
-    """Association at several values beta of the fixed diagonal."""
+    """Association at the end of flows with several values beta of the fixed diagonal."""
     ends, curves = [], {}
     for beta in BETAS:
         parameters = replace(case.parameters, beta=beta)
@@ -157,7 +157,7 @@ def simplification_3_1(case: Case) -> dict[str, Any]:
     laws=REGIME, words="{value:.2g}, and {without:.1g} at nu = {tiny:g}",
 )  # fmt: skip
 def role_of_nu(case: Case) -> dict[str, Any]:
-    """Rate of alpha at v = 0, with the linear part of the activation and nearly without it."""
+    """Rate of alpha at v = 0, with the activation's linear part and with almost none (nu)."""
     tiny = 1e-12 * case.parameters.nu
     value, without = (
         -float(case.system.ReducedPopulation(each).gradient(np.zeros(3))[0])
@@ -174,7 +174,7 @@ def role_of_nu(case: Case) -> dict[str, Any]:
     "1 +- {apart:.2g}",
 )  # fmt: skip
 def gaussian_positions(case: Case) -> dict[str, Any]:
-    """Diagonal and other entries of A = P^T P at the start, with P from N(0, sigma_A / D)."""
+    """Diagonal and other entries of A = P^T P at the start, if P has entries N(0, sigma_A / D)."""
     problem = GramEmpirical(case.parameters, 1, case.seed, test_samples=1)
     matrix = problem.matrices(problem.initial_state[None])[0] / case.parameters.beta
     off = matrix[~np.eye(len(matrix), dtype=bool)]
@@ -185,7 +185,7 @@ def gaussian_positions(case: Case) -> dict[str, Any]:
 
 
 def mixed_with_zeros(parameters: Any) -> None:
-    """Raise Undecided unless random sets are mixed and q < 1, the hypothesis of the claim."""
+    """Raise Undecided unless the claim's hypothesis holds: random sets are mixed, and q < 1."""
     if parameters.random_sets != MIXED:
         raise Undecided("the claim assumes random_sets=mixed", "law")
     if parameters.q == 1:
@@ -200,10 +200,10 @@ def mixed_with_zeros(parameters: Any) -> None:
     words="criterion {criterion:.3f}: error {error:.2g} at full attention",
 )  # fmt: skip
 def zero_error(case: Case) -> dict[str, Any]:
-    """Error at full attention, with alpha large enough for the part of degree p to dominate."""
+    """Error at full attention; alpha is so large that the part of degree p dominates."""
     law = case.parameters
     number = criterion(law.set_law, law.L, law.p)
-    # Beyond this alpha, the part of degree p of F exceeds the linear part at the worst sample.
+    # Above this alpha, F's part of degree p exceeds its linear part at the worst sample.
     needed = 2 * law.nu * law.L / max(1 - number, 1e-6)
     alpha = (1 + needed) ** (1 / (law.p - 1)) / law.D
     full = np.array([alpha, law.beta, law.beta - FAR / law.scale])

@@ -1,9 +1,9 @@
 r"""Definition 2.1, Theorems 3.1 and 3.2: exact errors with and without the partition.
 
-Given y = +1, :math:`f^\star = \sum_l Thr_{0.9C}(z_l)` and :math:`Z = \sum_l z_l` are sums over
-independent sets (`label_law`). A generalized linear model depends on X through one score. With
-weights :math:`3^j` the score determines every :math:`x_j`, so some link equals the sign of f* and
-:math:`\Pr[f^\star g \leq 0] = \Pr[f^\star = 0]`, the least value of any g.
+Given y = +1, the labelling function :math:`f^\star = \sum_l Thr_{0.9C}(z_l)` and :math:`Z = \sum_l
+z_l` are sums over independent sets (`label_law`). A generalized linear model g depends on X through
+one score. With weights :math:`3^j` the score determines every :math:`x_j`, so some link equals the
+sign of f*. Then :math:`\Pr[f^\star g \leq 0] = \Pr[f^\star = 0]`, the minimum over all g.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ Size = tuple[int, int, float]
 BOUND = float(linear_rules.BOUND)
 HEAD = constructions.Head()
 SHARE = 0.8
-"""Ratio to C - 1 that a measured exponent must reach; the ratio approaches 1 as D grows."""
+"""Minimum ratio of a measured exponent to C - 1; the ratio approaches 1 as D grows."""
 MOST_ADDITIONS = 4e9
-"""Largest number of additions in a convolution over the sets for an exact error."""
+"""Maximum number of additions for an exact error, by convolutions over the sets."""
 GROWING = tuple({"D": 2 * C * (C + 1), "C": C, "q": C / (2 * C + 1)} for C in (2, 4, 6))
-"""Laws with q (D - C) = C^2: sign(Z) errs more than 1/8; exponents are along D, 2D, 4D, 8D."""
+"""Laws with q (D - C) = C^2, at which the error of sign(Z) is above 1/8."""
 MORE = tuple({"D": 2 * C * (C + 1), "C": C, "q": C / (2 * C + 1)} for C in (3, 8))
 
 
@@ -55,12 +55,12 @@ def joint_law(
 
 
 def label_law(law: Size, whole: bool = True) -> FloatArray:
-    """P(f* = t, Z = z) given y = +1, t and z from -D to D; of f* alone unless ``whole``."""
+    """P(f* = t, Z = z) given y = +1, for t and z from -D to D; P(f* = t) unless `whole`."""
     return joint_law(law, lambda z: z if abs(z) > 0.9 * law[1] else 0, whole)[2]
 
 
 def equal_weights(law: Size) -> float:
-    """Least Pr[f* phi(Z) <= 0] over all links phi, for equal weights."""
+    """Minimum of Pr[f* phi(Z) <= 0] over all links phi; the weights are equal."""
     D, both = law[0], label_law(law)
     both = (both + both[::-1, ::-1]) / 2  # y = -1 is the mirror image
     return float(1 - np.maximum(both[:D].sum(axis=0), both[D + 1 :].sum(axis=0)).sum())
@@ -75,7 +75,7 @@ def equal_weights(law: Size) -> float:
     picture=Picture("q(D - C) / C^2", "Pr[f* g <= 0], equal weights", {"1/8": BOUND}, LINEAR),
 )  # fmt: skip
 def theorem_3_1(case: Case) -> dict[str, Any]:
-    """Least error over all weights and links, and with equal weights; ties count as errors."""
+    """Minimum error over weights and links, and over links at equal weights; ties are errors."""
     D, C, q = size = _size(case.parameters)
     chances = np.linspace(0.0, min(1.0, 2 * C**2 / (D - C)), 21)[1:]
     errors = [equal_weights((D, C, float(chance))) for chance in chances]
@@ -86,7 +86,7 @@ def theorem_3_1(case: Case) -> dict[str, Any]:
 
 
 def along_size(case: Case, error: Any) -> dict[str, Any]:
-    """Exponent in D of an error from the last doubling, divided by C - 1.
+    """Exponent in D of an error, from its last doubling of D, divided by C - 1.
 
     `error`: function of (D, C, q), evaluated at D, 2 D, 4 D, 8 D and fixed q (D - C).
     """
@@ -110,7 +110,7 @@ ALONG = {
     words="Pr[y f* <= 0] = {error:.3g}, falling as D^-{exponent:.2f}",
 )  # fmt: skip
 def definition_2_1(case: Case) -> dict[str, Any]:
-    """Probability that the labelling function of Assumption 1 has another sign than the label."""
+    """Probability that Assumption 1's labelling function and the label differ in sign."""
     falling = along_size(case, lambda *law: float(label_law(law, False)[: law[0] + 1].sum()))
     return falling | {"open": "size"}
 
@@ -133,7 +133,7 @@ def definition_2_1(case: Case) -> dict[str, Any]:
     "nu -> 0, with {finite:.3g} at nu=0.001 and alpha=0.3; it falls as D^-{exponent:.2f}",
 )  # fmt: skip
 def theorem_3_2(case: Case) -> dict[str, Any]:
-    """Error along D if every set attends to the next one, and the attention of the encodings."""
+    """Exponent in D of the error if sets attend to the next one, and attention of encodings."""
     D, C, q = size = _size(case.parameters)
     p, partition = case.parameters.p, Partition.contiguous([C] * (D // C))
     if (8 * D / C) ** 2 * (2 * C + 1) * 2 * C**p > MOST_ADDITIONS:
@@ -157,7 +157,7 @@ def theorem_3_2(case: Case) -> dict[str, Any]:
 
 
 def finite_error(law: Size, p: int) -> float:
-    """Error of sharp attention to one set at the nu and alpha of `HEAD`; ties count half."""
+    """Error if all attention is on one set, at the nu and alpha of `HEAD`; ties count half."""
     powers, sums, chances = joint_law(law, lambda z: z**p)
     attended = law[0] * HEAD.alpha / law[1]  # the hidden value o = D alpha z / C
     margin = attended**p * powers + HEAD.nu * attended * sums

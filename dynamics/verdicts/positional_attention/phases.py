@@ -19,17 +19,17 @@ from theory.papers.positional_attention.linear_rules import sign_rule_error
 LONG = 1e6
 DRAWS, AT_ONCE = 400_000, 4_000_000
 NEAR = 0.1
-"""Share of the gap from the linear rule's to the irreducible error that may be left if learned."""
+"""Maximum share of the gap (linear rule's minus irreducible error) that is left if learned."""
 STILL = 0.05
-"""Largest relative change of G up to T0 for which attention counts as unchanged."""
+"""Maximum relative change of G up to T0 at which attention counts as unchanged."""
 CLEAR = 10.0
-"""Smallest excess of the error of sign(Z) over the best rule's, in standard errors, to compare."""
+"""Minimum difference of the errors of sign(Z) and the best rule, in standard errors."""
 LINEAR_LEFT = 0.5
-"""Share of the gap to the irreducible error from which a model has not generalised."""
+"""Minimum share of that gap that is left if a model has not generalised."""
 LARGEST_ALPHA, ALPHAS = 1e2, 400
-"""Largest a in v = a w*, and points of a logarithmic grid from 1e-3 times alpha at the start."""
+"""Maximum a in v = a w*, and number of a on a logarithmic grid from 1e-3 times alpha0."""
 HIGH = 2.0
-"""Ratio of the loss of predictor (2) to the loss at the end of training that counts as high."""
+"""Minimum ratio of predictor (2)'s loss to the final loss at which it counts as high."""
 HORIZONS = (1e3, 1e4, 1e5, 1e6)
 NEVER = {
     "T0": "no T0: attention never takes over the growth of the signal",
@@ -44,7 +44,7 @@ LATE = (
 
 
 def sampled_error(law: Any, state: FloatArray, seed: int) -> tuple[float, float]:
-    """Drawn population error of (alpha, gamma, rho), ties counting half, and its standard error."""
+    """Population error of (alpha, gamma, rho) by draws, and its standard error; ties are half."""
     found = derived_observables(state[None], np.zeros((1, 3)), law)
     own, mate, other = (float(found[name][0]) for name in ("Lambda", "Gamma", "Xi"))
     types, size, (plus, minus, none) = law.set_law.types, law.D, law.set_law.types.T
@@ -55,7 +55,7 @@ def sampled_error(law: Any, state: FloatArray, seed: int) -> tuple[float, float]
         inner = size * state[0] * inner
         return np.asarray(inner**law.p + law.nu * inner)
 
-    # Contribution to F of a set of each type: through the sum Z of all types, and without signs.
+    # Contribution to F of a set of each type, at every sum Z, and sum of its absolute parts.
     parts = [n[:, None] * act(x) for n, x in ((plus, 1.0), (minus, -1.0), (none, 0.0))]
     added, gross = sum(parts), sum(map(np.abs, parts))
     signal, generator = int(np.flatnonzero(plus == law.C)[0]), np.random.default_rng(seed)
@@ -83,7 +83,7 @@ def event_of(case: Case, name: str) -> Event:
 def errors_at(case: Case, state: FloatArray) -> dict[str, float]:
     """Errors of a state (alpha, gamma, rho), of sign(Z) and of the best rule.
 
-    The value ``left`` is the share left of the gap from sign(Z) to the best rule.
+    The value ``left`` is the error above the best rule's, divided by the same for sign(Z).
     """
     law = case.parameters
     error, margin = sampled_error(law, state, case.seed)
@@ -101,7 +101,7 @@ def errors_at(case: Case, state: FloatArray) -> dict[str, float]:
     picture=Picture(TIME, "population risk"),
 )  # fmt: skip
 def theorem_4_1(case: Case) -> dict[str, Any]:
-    """Association and error at the end of the run; undecided if the error still falls."""
+    """Association and error at the end of the run; undecided if the error is still falling."""
     _, gamma, rho = end = case.run.final_state
     gap = min(case.parameters.beta, gamma) - rho
     row = {"gap": gap, **errors_at(case, end), **along(case, case.run["risk"])}
@@ -122,7 +122,7 @@ def theorem_4_1(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, r"$\alpha$"),
 )  # fmt: skip
 def event_1(case: Case) -> dict[str, Any]:
-    """Changes of alpha, G and the error up to T0."""
+    """Changes of alpha, of G and of the error from the start to T0."""
     run, event = case.run, event_of(case, "T0")
     ends = np.stack([run.states[0], event.state])
     own = derived_observables(ends, np.zeros((2, 3)), case.parameters)["G"]
@@ -158,7 +158,7 @@ def event_1_updates(case: Case) -> dict[str, Any]:
     **ACROSS, words="{value:.3g} to {most:.3g} times, T1 = {T1:.3g}",
 )  # fmt: skip
 def event_2_increments(case: Case) -> dict[str, Any]:
-    """Ratio of the rates of gamma and |rho| from T0 to T1, the time of half attention inside."""
+    """Ratio of the rates of gamma and |rho| from T0 to T1 (half of the attention is inside)."""
     last, first = event_of(case, "T1"), case.run.events["T0"]
     _, gamma, rho = _rates(case, first.time, last.time).T
     ratios = gamma / np.abs(rho)
@@ -173,7 +173,7 @@ def event_2_increments(case: Case) -> dict[str, Any]:
                     ("log", "linear")),
 )  # fmt: skip
 def event_2(case: Case) -> dict[str, Any]:
-    """Ratio of gamma to the largest |rho| of the run, for runs of growing length."""
+    """Ratio of the largest gamma to the largest |rho|, for runs of growing length."""
     run, ratios, passed = case.run, [], {}
     begin = run.events["T0"].time if run.events["T0"] else np.inf
     for horizon in HORIZONS:
@@ -184,7 +184,7 @@ def event_2(case: Case) -> dict[str, Any]:
         above = later > largest
         rising = np.diff(later[: 1 + np.append(above, True).argmax()]) > 0
         passed[horizon] = later.size > 1 and bool(above.any() and rising.all())
-    lost = not passed[HORIZONS[-1]]  # if |rho| has grown since, the result depends on T
+    lost = not passed[HORIZONS[-1]]  # later growth of |rho|: the result depends on T
     every = np.maximum.accumulate(np.abs(run["rho"]))[1:]
     return {
         "value": max(ratios), "holds": (None if lost else True) if any(passed.values()) else False,
@@ -198,11 +198,11 @@ LITERAL = "T1 where gamma exceeds the largest |rho| of the run"
 
 
 def _after(case: Case, which: int) -> dict[str, Any]:
-    """Row on T1 in the reading here and in the literal one, by an index of three measurements.
+    """Row with the measurement `which`, for T1 in the reading here and in the literal reading.
 
-    The measurements are alpha at the end over alpha at T1 (0), alpha at the end over its maximum
-    since T1 (1), and the share of records at which alpha rises (2), from differences of records,
-    because the gradient on the slow manifold has the sign of the integration error.
+    Measurement 0 is final alpha divided by alpha at T1, 1 is final alpha divided by its maximum
+    since T1, and 2 is the share of records at which alpha rises. Rises are differences of records,
+    because on the slow manifold the gradient has the sign of the integration error.
     """
     alpha, found = case.run["alpha"], []
     for event in (event_of(case, "T1"), case.run.events["T1_paper"]):
@@ -224,7 +224,7 @@ def _after(case: Case, which: int) -> dict[str, Any]:
     "largest since",
 )  # fmt: skip
 def event_3(case: Case) -> dict[str, Any]:
-    """Alpha at the end over alpha at T1, and over its maximum since T1."""
+    """Final alpha, divided by alpha at T1 and by the maximum of alpha since T1."""
     return _after(case, 0)
 
 
@@ -249,7 +249,7 @@ def lemma_d_11(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, r"$\min(\beta, \gamma) - \rho$", {"0": 0.0}, ("log", "symlog")),
 )  # fmt: skip
 def any_time(case: Case) -> dict[str, Any]:
-    """Margin min(beta, gamma) - rho of association, at every record."""
+    """Minimum over time of min(beta, gamma) - rho, which is positive if patches associate."""
     beta, run = case.parameters.beta, case.run
     gap = np.minimum(beta, run["gamma"]) - run["rho"]
     at = 1 + int(gap[1:].argmin())
@@ -262,7 +262,7 @@ def any_time(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, r"$\gamma - \rho$", {"0": 0.0}, ("log", "symlog")),
 )  # fmt: skip
 def gamma_above_rho(case: Case) -> dict[str, Any]:
-    """Difference gamma - rho at every record, which is 0 at the start."""
+    """Minimum of gamma - rho over all records; at the start it is 0."""
     gap = case.run["gamma"] - case.run["rho"]
     return {"value": gap.min(), "time": case.run.time[int(gap.argmin())], **along(case, gap)}
 
@@ -273,7 +273,7 @@ def gamma_above_rho(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, r"rate of $\alpha$", {"0": 0.0}, ("log", "symlog")),
 )  # fmt: skip
 def lemma_d_2(case: Case) -> dict[str, Any]:
-    """Rate of alpha up to T0; the threshold is alpha at T0."""
+    """Minimum rate of alpha up to T0; the lemma's threshold is taken as alpha at T0."""
     run, event = case.run, event_of(case, "T0")
     rates = _rates(case, 0.0, event.time)[:, 0]
     at_end = -case.problem.gradient(event.state)[0]
@@ -293,11 +293,11 @@ def lemma_d_2(case: Case) -> dict[str, Any]:
     picture=Picture("$a$", "population loss with the attention of the start"),
 )  # fmt: skip
 def equation_2(case: Case) -> dict[str, Any]:
-    """Population loss with the attention of the start, at the best a in v = a w*."""
+    """Minimum over a of the population loss at v = a w* with the attention of the start."""
     law, problem = case.parameters, case.problem
     grid = np.geomspace(1e-3 * case.run.states[0][0], LARGEST_ALPHA, ALPHAS)
     losses = np.array([problem.observables(np.array([a, 0.0, 0.0]))["risk"] for a in grid.tolist()])
-    finite = np.isfinite(losses)  # the spectral risk is infinite beyond its largest grid
+    finite = np.isfinite(losses)  # the risk is inf where its grid is too small
     grid, losses, end = grid[finite], losses[finite], float(case.run["risk"][-1])
     least = losses.min()
     row = {

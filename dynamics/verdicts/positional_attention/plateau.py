@@ -1,8 +1,9 @@
 r"""Ends of training, predicted at the plateau of Event I.
 
 At the plateau the exact sign of the rate of gamma - rho is known
-(`theory.papers.positional_attention.plateau`). A flow ends with association if gamma is above rho,
-and without association if gamma is below: gamma then falls like -ln(time), while rho converges.
+(`theory.papers.positional_attention.plateau`). A flow ends with association if gamma is above rho.
+It ends without association if gamma is below rho; gamma then falls like -ln(time), while rho
+converges.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from theory.papers.positional_attention.data_law import ANY, MIXED
 from theory.papers.positional_attention.plateau import Plateau
 
 END = 1e7
-"""Horizon of a flow."""
+"""Final time of a flow."""
 APART = 1.0
-"""Smallest |gamma - rho| over the scale at which a flow has ended; attention differs by e there."""
+"""Minimum |gamma - rho| times the scale at the end of a flow; attention then differs e-fold."""
 ENOUGH = 0.95
-"""Share of the cases that must end as predicted."""
+"""Minimum share of cases that end as predicted, if the claim holds."""
 SIZES = ((9, 3, MIXED), (12, 3, ANY), (16, 4, ANY))
 CASES = tuple(
     {"D": D, "C": C, "q": q, "beta": beta, "random_sets": law}
@@ -40,7 +41,7 @@ FAMILIES = (
 )  # fmt: skip
 CHANCES, DIAGONALS = (0.55, 0.65, 0.75, 0.85, 0.95), (0.5, 1.5, 2.5, 3.5)
 LINEAR = (1e-4, 1e-3, 1e-2)
-"""Values of nu in the thorough protocol, each with all q and beta."""
+"""Values of nu in the thorough protocol; each occurs with all q and all beta."""
 MORE = tuple(
     {"D": D, "C": C, "random_sets": law, "q": q, "beta": beta, "nu": LINEAR[(i + j) % 3]}
     for D, C, law in FAMILIES
@@ -49,19 +50,19 @@ MORE = tuple(
 
 
 def plateau_of(parameters: Any) -> Plateau:
-    """Plateau of Event I at parameters of the system."""
+    """Plateau of Event I for the parameters of a law."""
     return Plateau(*(getattr(parameters, n) for n in ("D", "set_law", "p", "nu", "beta", "scale")))
 
 
 def prediction(parameters: Any) -> dict[str, float]:
-    """Alpha at the plateau, and the rate of gamma - rho there, or NaN without a plateau."""
+    """Alpha, and rate of gamma - rho, at the plateau; both are not finite without a plateau."""
     plateau = plateau_of(parameters)
     alpha = plateau.alpha(parameters.nu ** (1 / (parameters.p - 1)))
     return {"alpha": alpha, "lead": plateau.lead(alpha) if isfinite(alpha) else np.nan}
 
 
 def ending(run: Trajectory) -> dict[str, Any]:
-    """Association at the end of a flow (None if open), with gamma and rho."""
+    """Final gamma and rho of a flow, and whether it associates (None if open)."""
     gap = (run["gamma"] - run["rho"]) * run.parameters["scale"]
     earlier = float(np.interp(run.time[-1] / 10, run.time, gap))
     apart = abs(gap[-1]) > APART and gap[-1] * earlier > 0
@@ -72,7 +73,7 @@ def ending(run: Trajectory) -> dict[str, Any]:
 
 
 def positive_diagonal(parameters: Any) -> None:
-    """Raise Undecided for a diagonal at which Definition 2.2 fails or A does not move."""
+    """Raise Undecided unless beta > 0; else Definition 2.2 fails, or A does not move."""
     if parameters.beta <= 0:
         raise Undecided(
             "at beta <= 0 a patch is not among its own C largest, or A does not move", "law"
@@ -80,7 +81,7 @@ def positive_diagonal(parameters: Any) -> None:
 
 
 def _misses(rows: list[dict[str, Any]], finding: Finding) -> Finding:
-    """Finding that lists the ends against the prediction, with the first run's stability."""
+    """Add to a finding the cases that contradict the prediction; keep one run for stability."""
     wrong = [row for row in rows if row["holds"] is False]
     names = (*SHOWN, "random_sets", "lead")
     listed = points([{name: row[name] for name in names} for row in wrong]) or "none"
@@ -97,7 +98,7 @@ def _misses(rows: list[dict[str, Any]], finding: Finding) -> Finding:
     picture=Picture(TIME, r"$\gamma - \rho$", {"0": 0.0}, ("log", "symlog")),
 )  # fmt: skip
 def association(case: Case) -> dict[str, Any]:
-    """Whether a flow ends as predicted by the sign of the rate of gamma - rho at the plateau."""
+    """Whether the flow ends as the sign of the rate of gamma - rho at the plateau predicts."""
     run, row = case.run, {**prediction(case.parameters), **ending(case.run)}
     if not isfinite(row["lead"]):
         raise Undecided("no plateau: every sample is classified correctly at the start", "law")

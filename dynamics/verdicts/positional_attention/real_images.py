@@ -1,17 +1,17 @@
 """Section 6 on real images: networks, patch association along training, and claims.
 
-Three networks (`dynamics.images.networks`), a transformer with vanilla and one with positional
-attention, otherwise equal, and a convolutional control, are trained by Adam at one learning rate,
-from several seeds, without augmentation: on original images and on images with permuted blocks of s
-x s pixels (the paper's grid shuffle of size s).
+Three networks (`dynamics.images.networks`) are compared: two transformers that differ only in their
+attention, which is vanilla or positional, and a convolutional control. Adam trains them at one
+learning rate, from several seeds, without augmentation, on original images and on images with
+permuted blocks of s x s pixels (the paper's grid shuffle of size s).
 
-Positions start as N(0, s_P^2). At the spread 0.02, vanilla attention must learn positions before it
-can tell patches apart; at the spread 1, positions differ from the start and hardly move.
-Association is measured from the small spread; vanilla attention reaches its best accuracy from the
-large one.
+Positions start as N(0, s_P^2) with the spread s_P. At the spread 0.02, vanilla attention must learn
+positions before it can tell patches apart. At the spread 1, positions differ from the start and
+hardly move. Association is measured from the small spread; vanilla attention reaches its best
+accuracy from the large one.
 
-Claims are measured on the digits for 500 steps, or with the protocol of the figure ``images`` if
-thorough. A contradiction at one learning rate stays undecided.
+By default claims are measured on the digits for 500 steps; ``thorough`` selects the protocol of the
+figure ``images``. A contradiction at one learning rate stays undecided.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ from dynamics.verdicts.images import ERRORS
 PATCHES = {8: 1, 28: 4, 32: 4}
 """Side of an image -> default side of its patches, in pixels."""
 EARLY = (0, 20, 50, 100, 200)
-"""Steps at which association is measured, in addition to the lengths of the runs."""
+"""Steps at which association is measured, in addition to those at which runs end."""
 WHICH = {"gram": "<p,p>", "scores": "A"}
-"""Matrix whose association is measured -> letter of the matrix in tables."""
+"""Matrix whose association is measured -> symbol of the matrix in tables."""
 STEPS, SPREADS, SEEDS = (500, 2000), (0.02, 1.0), 5
 SMALL, LARGE = 0.02, 1.0
 """Spreads of the positions at the start; association is measured from the small one."""
 LEVEL = 0.01
-"""Combined p-value over all seeds, after Holm's correction, below which patches are associated."""
+"""Patches count as associated if the Holm-corrected p-value of all seeds is below this."""
 DEFICIT = 0.03
-"""Deficit of positional attention in accuracy on ImageNet that the paper calls competing."""
+"""Maximum deficit in accuracy at which positional attention competes (the paper's, on ImageNet)."""
 QUICK_STEPS = (250, 500)
 SHUFFLES = (1, 2, 4)
 """Sides of the permuted blocks of pixels; all divide the side of a digit."""
 EXACT = 1e-4
-"""Relative change of outputs that counts as rounding."""
+"""Maximum relative change of outputs that counts as rounding."""
 ONE = {"laws": None, "varies": ("step size",), "again": False}
 P_VALUES = Picture("steps", "p-value of association, all seeds", {f"{LEVEL:g}": LEVEL})
 
@@ -127,9 +127,10 @@ class Trials:
 
     @property
     def views(self) -> list[tuple[str, bool, str, bool]]:
-        """Views of association: (network, shuffled or not, matrix, neighbours as shown or not).
+        """Measured associations: (network, whether shuffled, matrix, whether as shown).
 
-        Positional attention has its scores in addition to the Gram matrix of the positions.
+        The matrix is the positions' Gram matrix; positional attention also has its scores. Shown
+        neighbours are those in the shuffled images.
         """
         return [
             (name, moved, which, shown)
@@ -149,21 +150,21 @@ class Trials:
         return estimate(one - other)
 
     def p_value(self, name: str, moved: bool, which: str, shown: bool, steps: int) -> float:
-        """Combined p-value of association over all seeds, which for scores can have either sign."""
+        """P-value of association, combined over all seeds; for scores the test is two-sided."""
         at, kind = self.plan.records.index(steps), "p_value" if which == "gram" else "either"
         found = [run.association(which, at, shown) for run in self.runs[name, moved]]
         return protocol.combined_p_value([getattr(each, kind) for each in found])
 
     @cached_property
     def corrected(self) -> Mapping[tuple[Any, ...], float]:
-        """View and steps -> Holm-corrected `p_value`, over all views, start and lengths of run."""
+        """(view, steps) -> `p_value`, Holm-corrected over all views, at the start and each end."""
         keys = [(*view, steps) for view in self.views for steps in (0, *self.plan.steps)]
         values = protocol.holm([self.p_value(*key) for key in keys])
         return dict(zip(keys, values.tolist(), strict=True))
 
 
 def train_all(plan: Plan, folder: Path | None = None) -> Trials:
-    """Train all networks of a plan, or resume the runs whose checkpoints are in `folder`."""
+    """Train all networks of a plan; runs with a checkpoint in `folder` are resumed."""
     images = datasets.load(plan.data)
     patch = plan.patch or PATCHES.get(images.side, 1)
     shuffle = plan.shuffle or patch
@@ -199,7 +200,7 @@ def _trials(case: Case, kind: str, moved: bool, spread: float = SMALL, s: int = 
 
 
 def _gaps(*pair: Trials) -> list[Estimate]:
-    """Accuracy of the first runs minus that of the second at each length, paired by seed."""
+    """Accuracy of the first trials minus that of the second, at each end, paired by seed."""
     first, second = (
         [np.array(each.accuracies(each.names[0], each.plan.pixels[0], n)) for n in each.plan.steps]
         for each in pair
@@ -208,7 +209,7 @@ def _gaps(*pair: Trials) -> list[Estimate]:
 
 
 def _p_values(case: Case, moved: bool) -> dict[str, Any]:
-    """P-values over all seeds from the small spread, along training, and Holm-corrected ones."""
+    """Row with p-values along training from the small spread, and with Holm-corrected ones."""
     series, curves = {}, {}
     for kind, shown in product((VANILLA, POSITIONAL), (False, True)[: 1 + moved]):
         trials = _trials(case, kind, moved)
@@ -245,14 +246,14 @@ def figure_1a(case: Case) -> dict[str, Any]:
     picture=P_VALUES,
 )  # fmt: skip
 def figure_5c(case: Case) -> dict[str, Any]:
-    """P-values for original and for shown neighbours, after training on shuffled pixels."""
+    """P-values for neighbours in original and in shuffled images, after training on the latter."""
     row = _p_values(case, moved=True)
-    # An association that is not seen is not excluded.
+    # A large p-value does not exclude an association.
     return row | ({"open": "trials"} if row["shown"] >= LEVEL else {})
 
 
 def change_by_shuffling(kind: str, seed: int, side: int = 8) -> float:
-    """Relative change of outputs if pixels and positions are permuted alike, by attention kind."""
+    """Relative change of a transformer's outputs if pixels and positions are permuted alike."""
     network, random = Transformer(kind), np.random.default_rng(seed)
     theta = network.start(side, 1, 10, seed) | {"head": random.normal(size=(network.width, 10))}
     pixels = random.normal(size=(8, side, side, 1)).astype(np.float32)
@@ -279,7 +280,7 @@ def change_by_shuffling(kind: str, seed: int, side: int = 8) -> float:
                     ("log", "linear")),
 )  # fmt: skip
 def figure_5a(case: Case) -> dict[str, Any]:
-    """Drop of accuracy by shuffling, for each s; transformers by symmetry."""
+    """Drop of accuracy by shuffling blocks of each side s; transformers have none, by symmetry."""
 
     def drop(kind: str, side: int = 1) -> Estimate:
         moved = _trials(case, kind, True, s=side * (side > 1))
@@ -306,7 +307,7 @@ def figure_5a(case: Case) -> dict[str, Any]:
                     {"3 points": 100 * DEFICIT}, ("log", "linear")),
 )  # fmt: skip
 def figure_7(case: Case) -> dict[str, Any]:
-    """Accuracy gap between both attentions on original pixels, paired by seed."""
+    """Accuracy of vanilla minus positional attention on original pixels, paired by seed."""
     plan, ends, curves = _trials(case, VANILLA, False).plan, {}, {}
     for spread in (SMALL, LARGE):
         gaps = _gaps(*(_trials(case, kind, False, spread) for kind in (VANILLA, POSITIONAL)))

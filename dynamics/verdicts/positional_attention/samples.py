@@ -1,9 +1,9 @@
 """Gradient descent on samples: Theorem 4.2 and Figure 4 from a random start, and effects of N.
 
-Association and test error are measured with many and with few samples; at a small size, training is
-long enough to test "any T". In the figure ``deviation``, orbit means on noise-free samples from the
-symmetric start leave the reduced run by N^(-1/2); the figure ``phase`` shows the share of
-associated rows over N and q.
+Association and test error are measured with many and with few samples. At a small size, training is
+long enough to test "any T". The figure ``deviation`` shows the distance, about N^(-1/2), of orbit
+means from the reduced run, on noise-free samples from the symmetric start. The figure ``phase``
+shows the share of associated rows over (N, q).
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from theory.papers.positional_attention.linear_rules import sign_rule_error
 
 DURATION, RATE = 400.0, 0.02
 BELOW_LIMIT = 0.6
-"""Largest learning rate, divided by the stability limit of the reduced run."""
+"""Maximum learning rate, divided by the stability limit of the reduced run."""
 WORK = 8.5e11
-"""Largest number of multiplications and additions of a run: half a minute on two cores."""
+"""Maximum number of multiplications and additions of a run, half a minute on two cores."""
 SAMPLES, FEW, LEAST = 16_000, 16, 200
-"""First: number N; second: divisor of N for a run with few samples; third: least N of a run."""
+"""Number N of samples, divisor of N for a run with few samples, and minimum N of a run."""
 SMALL, SMALL_SAMPLES, LONG = 9, 6000, 1600.0
-"""First: largest D of a long run; second: number N of its samples; third: its horizon."""
+"""A long run: its maximum D, its number N of samples, and its final time."""
 LEARNED = 0.6
-"""Largest ratio of the error to the linear rule's error if association is learned."""
+"""Maximum ratio of the error to the linear rule's error at which association is learned."""
 OF_SAMPLES: dict[str, Any] = {
     "shown": (*SHOWN, "d", "omega"), "varies": ("seed", "time"), "again": False
 }  # fmt: skip
@@ -71,7 +71,7 @@ def train(case: Case, samples: int, time: float = DURATION) -> Trajectory:
 
 
 def affordable(case: Case, time: float) -> int:
-    """Largest N within `WORK` operations for one run; undecided if it is below `LEAST`."""
+    """Number N of samples for at most `WORK` operations in a run; undecided if below `LEAST`."""
     law = case.parameters
     most = int(WORK * RATE / time / (law.D * (4 * law.d + 6 * law.D)))
     if most < LEAST:
@@ -111,7 +111,7 @@ def theorem_4_2(case: Case) -> dict[str, Any]:
     row["few"] = f"; N={count // FEW:,}: {share:.0%} and {worse:.2%}"
     row["curves"] |= {f"N={count // FEW:,}": (few.time[1:], few["patch_association"][1:])}
     if count == SAMPLES and share >= shares[-1] and worse <= error / 0.9:
-        del row["open"]  # more samples would not decide
+        del row["open"]  # more samples would not decide it
     return row
 
 
@@ -127,7 +127,7 @@ def theorem_4_2(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, "entry of $A$", {"0": 0.0}, ("log", "linear")),
 )  # fmt: skip
 def figure_4(case: Case) -> dict[str, Any]:
-    """Gap between the least entry of A inside the sets and the largest between them."""
+    """Smallest entry of A inside sets minus the largest entry between sets."""
     if (count := affordable(case, DURATION)) < SAMPLES:
         raise Undecided(f"only {count:,} samples can be afforded at D={case.parameters.D}")
     run = train(case, SAMPLES)
@@ -147,10 +147,10 @@ def figure_4(case: Case) -> dict[str, Any]:
 def deviation(
     system: System, parameters: Any, counts: Sequence[int], seeds: Sequence[int]
 ) -> dict[str, FloatArray]:
-    """Distance of orbit means on noise-free samples from the reduced run, after 200 steps at 0.02.
+    """Difference of orbit means, after 200 steps on noise-free samples, and the reduced run.
 
-    The law needs d = 1 and sigma = 0; `counts` are the numbers N. Each reduced scalar has signed
-    distances of shape (counts, seeds).
+    The learning rate is 0.02. The law needs d = 1 and sigma = 0; `counts` are the numbers N. For
+    each reduced scalar the signed differences have shape (counts, seeds).
     """
     reduced, steps, rows = system.ReducedPopulation(parameters), 200, []
     for count in counts:
@@ -167,12 +167,12 @@ def deviation(
 
 
 def root_mean_square(distances: FloatArray) -> FloatArray:
-    """Root mean square of distances (counts, seeds) over the seeds."""
+    """Root mean square over the seeds of distances, shape (counts, seeds)."""
     return np.asarray(np.sqrt((distances**2).mean(axis=1)))
 
 
 def deviation_figure(system: System, request: FigureRequest) -> Drawing:
-    """Deviation from the reduced run over N; options ``samples`` (the N), ``seeds``."""
+    """Deviation from the reduced run against N; options ``samples`` (the N), ``seeds``."""
     options = request.options({"samples": COUNTS, "seeds": 16}, {"seeds": 64})
     law = request.make_parameters(system, D=8, C=2, d=1, sigma=0.0)
     counts, seeds = np.array(options["samples"]), options["seeds"]

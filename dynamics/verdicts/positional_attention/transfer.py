@@ -1,16 +1,16 @@
 r"""Theorems 5.1 and 5.2: the value vector is fine-tuned on a new feature, with frozen attention.
 
-The downstream law has the same sets, and neither law nor descent prefers a feature, so a run is
-gradient descent on (E) with learning rate 0 for A, from a small random v. Errors are rescaled: 0 is
-the irreducible error, 1 that of sign(Z), which needs no attention; uniform attention is a linear
-rule and stays at or above 1. Errors are medians over seeds: with one sample, v may grow along a
-patch with -y, and the run learns the opposite feature.
+The downstream law has the same sets, and neither the law nor gradient descent prefers a feature.
+Fine-tuning is therefore gradient descent on (E) from a small random v, with learning rate 0 for A.
+Errors are rescaled: 0 is the irreducible error, and 1 is the error of sign(Z), which needs no
+attention. Uniform attention is a linear rule, with an error of at least 1. Errors are medians over
+seeds, because with one sample v may grow along a patch with -y and learn the opposite feature.
 
-Without the sets, one algorithm is the leading direction of all patches, read by sign(Z). One sample
-has about C + q(D - C) patches with a feature. This number is the eigenvalue of the feature; the
+Without the sets, one algorithm applies sign(Z) to the leading direction of all patches. One sample
+has about C + q(D - C) patches with a feature; this number is the eigenvalue of the feature. The
 eigenvalue of the noise is at most :math:`(1 + \sqrt{D/d})^2`, so one sample shows the feature at
-every D. The remaining error is that of sign(Z), the least of all algorithms with few samples
-(`least_samples`).
+every D. The remaining error is that of sign(Z), which is the minimum over all algorithms with few
+samples (`least_samples`).
 """
 
 from __future__ import annotations
@@ -45,26 +45,26 @@ from theory.symmetry import Partition
 PRE_TRAINING = 100.0
 """Time of pre-training, divided by D^2."""
 START, STEPS = 0.016, 2000
-"""First: spread of v at the start times D; second: steps of fine-tuning."""
+"""Spread of v at the start, multiplied by D (first), and steps of fine-tuning (second)."""
 SHARE = 0.25
-"""Largest error of a transfer, as a share of the gap from the irreducible error to sign(Z)'s."""
+"""Maximum rescaled error of fine-tuning at which attention counts as transferred."""
 GAP = 5e-3
-"""Smallest excess of the error of sign(Z) over the irreducible one for attention to matter."""
+"""Minimum difference of sign(Z)'s error and the irreducible error at which attention matters."""
 LARGEST, LARGEST_LEADING, LARGEST_BOUND = 1 << 16, 1 << 20, 1 << 13
-"""Largest D d for fine-tuning and for the leading direction, and largest D of the exact bound."""
+"""Maximum D d for fine-tuning, maximum D d for the leading direction, maximum D of the bound."""
 FAR = 1e3
-"""Minus the logit at which attention is 0."""
+"""A logit of minus this number, divided by the scale, makes attention 0."""
 ERROR, SEEDS = 0.05, 9
-"""First: largest test error that counts as small; second: seeds of the leading direction."""
+"""Maximum test error that counts as small (first), seeds of the leading direction (second)."""
 TRANSFER = tuple(law(D, 8) for D in (16, 32, 64))
 VANISHING = tuple(law(D, 2 * C, C) for D, C in ((64, 4), (256, 8), (1024, 16)))
-"""Laws with q (D - C) = 2 C, where the error of sign(Z) falls as C grows like log D."""
+"""Laws with q (D - C) = 2 C and C growing like log D, so that the error of sign(Z) falls."""
 CONSTANT = tuple(law(D, 16) for D in (64, 256))
 """Laws with q (D - C) = C^2, where the error of sign(Z) is constant."""
 
 
 def orbit_logits(law: Any, state: ArrayLike) -> FloatArray:
-    """Matrix A (D, D) with beta, gamma and rho of a state (alpha, gamma, rho) on its orbits."""
+    """Matrix A, shape (D, D): beta on the diagonal, gamma inside sets, rho between sets."""
     _, gamma, rho = np.asarray(state)
     matrix = np.where(same_set(Partition.contiguous([law.C] * law.L)), gamma, rho)
     np.fill_diagonal(matrix, law.beta)
@@ -72,9 +72,9 @@ def orbit_logits(law: Any, state: ArrayLike) -> FloatArray:
 
 
 def attentions(system: System, law: Any) -> tuple[dict[str, FloatArray], dict[str, float]]:
-    """Logits A (D, D) of the true sets, of late and early pre-training, and of equal attention.
+    """Logits A, shape (D, D), of the true sets, late and early pre-training, uniform attention.
 
-    The second mapping is the share of the attention inside the own set, G/D, for each.
+    The second mapping has, for each of these A, the share G/D of the attention inside the own set.
     """
     time, own = PRE_TRAINING * law.D**2, replace(law, beta=0.0)
     run = flow(system.ReducedPopulation(law), time, record=[0.0, time / 100, time])
@@ -94,9 +94,9 @@ def attentions(system: System, law: Any) -> tuple[dict[str, FloatArray], dict[st
 def fine_tuned(
     system: System, law: Any, logits: Mapping[str, FloatArray], count: int, seeds: range
 ) -> dict[str, FloatArray]:
-    """Attention -> test errors after fine-tuning v, one for each seed.
+    """Test errors after fine-tuning v, one for each seed, by the name of the frozen attention.
 
-    `logits`: name of an attention -> A, shape (D, D); `count`: number of downstream samples.
+    `logits`: name of the attention -> A, shape (D, D); `count`: number of downstream samples.
     """
     spread = law.q * (law.D - law.C)
     linear = 0.3 / (law.D ** (2 / 3) * (law.C**2 + spread))
@@ -123,7 +123,7 @@ def fine_tuned(
     picture=Picture("downstream samples", "median test error"),
 )  # fmt: skip
 def theorem_5_1(case: Case) -> dict[str, Any]:
-    """Error after fine-tuning on log2 D samples, with the attention learned by pre-training."""
+    """Error after fine-tuning v on log2 D samples with the attention learned by pre-training."""
     law, few = case.parameters, ceil(log2(case.parameters.D))
     linear = float(sign_rule_error(law.D, law.C, law.q).error)
     least = bayes_error(law.set_law, law.L)
@@ -152,7 +152,7 @@ def theorem_5_1(case: Case) -> dict[str, Any]:
 
 
 def leading_error(law: Any, count: int, seed: int) -> float:
-    """Exact error of the leading direction of all patches of `count` samples, read by sign(Z)."""
+    """Exact error of sign(Z) along the leading direction of all patches of `count` samples."""
     from scipy.linalg import eigh
     from scipy.stats import norm
 
@@ -166,7 +166,7 @@ def leading_error(law: Any, count: int, seed: int) -> float:
 
 
 def _along_size(rows: list[dict[str, Any]], finding: Finding) -> Finding:
-    """Finding, undecided with one law because the error must vanish along D."""
+    """Leave a finding undecided if there is one law only, because the error must vanish with D."""
     alone = finding.holds is False and len(rows) == 1
     return replace(finding, holds=None) if alone else finding
 

@@ -1,8 +1,8 @@
 """Section 4.2: deviations of a random start from the three scalars, and their growth.
 
-Two measurements of the exact population dynamics are the amplification Phi_max of small deviations
-from the symmetric manifold (`dynamics.analysis.transverse_stability`), and the full population flow
-from A_ij ~ N(0, omega^2). The figures ``transverse`` and ``omega`` show both.
+Two measurements use the exact population dynamics. One is the amplification Phi_max of small
+deviations from the symmetric manifold (`dynamics.analysis.transverse_stability`), the other is the
+full population flow from A_ij ~ N(0, omega^2). The figures ``transverse`` and ``omega`` show both.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.positional_attention.grid import SHOWN, claim
 
 LARGER = (1e-2, 5e-2)
-"""Spreads omega of the start above the paper's hypothesis."""
+"""Spreads omega of the start that are larger than the paper assumes."""
 HORIZON, RECORDS = 1e5, 240
 AFFORDABLE, FEW_RECORDS = 1e8, 48
-"""Most multisets times Hessian entries for a stability, and states for its least curvature."""
+"""Maximum of multisets times Hessian entries for a stability; number of states of its run."""
 SAFE = 1.0
-"""Largest omega * Phi_max for which deviations stay below the scale of A in the softmax."""
+"""Maximum omega * Phi_max at which deviations stay below the scale of A in the softmax."""
 
 
 KINDS = {
@@ -51,18 +51,18 @@ KINDS = {
 """Kind of a transverse direction -> colour, label."""
 EXACT_FIRST = ("sets", "patches", "gamma", "rho")
 SMALLEST = 1e-5
-"""Curvature below which the axis is linear."""
+"""Size of a curvature below which the symmetric logarithmic axis is linear."""
 
 
 @lru_cache(maxsize=16)
 def spectrum(reduced: Any, law: Any, horizon: float) -> Transverse:
-    """Transverse spectrum along the reduced flow up to a time; cached."""
+    """Transverse spectrum along the reduced flow up to the time `horizon`; cached."""
     times = [0.0, *np.geomspace(1e-3, horizon, RECORDS).tolist()]
     return transverse(Manifold(law), flow(reduced(law), horizon, rtol=1e-10, record=times))
 
 
 def stability(system: System, law: Any, horizon: float) -> Stability:
-    """Time of stable symmetric states; unknown with too many multisets of types."""
+    """Time up to which symmetric states are stable; unknown if there are too many multisets."""
     size = f"at D={law.D}, C={law.C}"
     if number_of_configurations(law.L, law.C) * law.D**4 > AFFORDABLE:
         return Stability(horizon, where=f"{size} there are too many multisets of types")
@@ -73,7 +73,7 @@ def stability(system: System, law: Any, horizon: float) -> Stability:
 
 @lru_cache(maxsize=8)
 def _growth(reduced: Any, law: Any, horizon: float) -> TransverseGrowth:
-    """Growth of departures by the least curvature across the symmetric states; cached."""
+    """Growth of departures, from the least curvature across the symmetric states; cached."""
     manifold = Manifold(law)
     times = [0.0, *np.geomspace(1e-3, horizon, FEW_RECORDS)]
     run, across = flow(reduced(law), horizon, record=times), split(manifold.symmetry)[1]
@@ -83,7 +83,7 @@ def _growth(reduced: Any, law: Any, horizon: float) -> TransverseGrowth:
 
 @lru_cache(maxsize=16)
 def perturbed(full: Any, law: Any, seed: int, horizon: float) -> Trajectory:
-    """Full population flow from an attention matrix with noise of spread omega; cached."""
+    """Full population flow; A starts with noise of spread omega off its diagonal; cached."""
     problem = full(law)
     start, noise = problem.initial_state, np.random.default_rng(seed).normal(size=(law.D,) * 2)
     matrix = problem.layout.part(start, "A")  # writes into start
@@ -100,7 +100,7 @@ def perturbed(full: Any, law: Any, seed: int, horizon: float) -> Trajectory:
     picture=Picture("time", "amplification"),
 )  # fmt: skip
 def section_4_2(case: Case) -> dict[str, Any]:
-    """Amplification of deviations, and whether random starts at this omega keep association."""
+    """Amplification of deviations, and association at the end from random starts at this omega."""
     law, ends = case.parameters, {}
     make: Any = case.system.ReducedPopulation
     full: Any = case.system.FullPopulation
@@ -131,7 +131,7 @@ def section_4_2(case: Case) -> dict[str, Any]:
 
 
 def transverse_figure(system: System, request: FigureRequest) -> Drawing:
-    """Transverse stability along the reduced flow; option ``time``."""
+    """Transverse eigenvalues and amplification along the reduced flow; option ``time``."""
     options = request.options({"time": HORIZON})
     law = request.make_parameters(system, D=8, C=2, q=0.5)
     make: Any = system.ReducedPopulation
@@ -171,7 +171,7 @@ def omega_figure(system: System, request: FigureRequest) -> Drawing:
         image = axes.pcolormesh(*sides, shares, cmap="viridis", vmin=0, vmax=1, rasterized=True)
         axes.set(xscale="log", yscale="log", xlabel=r"time $\tau$")
         axes.set_ylabel(r"spread of the random start $\omega$")
-        # The line is the largest spread for which linear theory predicts association.
+        # The line is the largest omega at which linear theory predicts association.
         axes.axhline(1 / peak, color=style.VERMILION, lw=1.2, ls="--")
         look: dict[str, Any] = {"color": style.VERMILION, "fontsize": 9}
         style.note(axes, r"$1/\Phi_{max}$", (time[0], 1 / peak), (3, 3), **look)
@@ -217,7 +217,7 @@ def transverse_picture(result: Transverse, omega: float) -> Any:
 
 
 def _curvatures(axes: Axes, result: Transverse, visible: NDArray[np.bool_]) -> None:
-    """Draw the curvature along each transverse direction, and the lowest along the manifold."""
+    """Draw the curvature along each transverse direction, and the lowest one on the manifold."""
     time, branches = result.time[visible], result.branches(EXACT_FIRST)
     for name, (colour, label) in KINDS.items():
         values = branches[name][visible]
@@ -235,7 +235,7 @@ def _curvatures(axes: Axes, result: Transverse, visible: NDArray[np.bool_]) -> N
     axes.axhspan(low, 0, color=style.GREY, alpha=0.10, lw=0)
     corner: dict[str, Any] = {"color": style.GREY, "ha": "right", "style": "italic"}
     style.note(axes, "repelling", (0.99, low), (0, 4), ("axes fraction", "data"), **corner)
-    # The most repelling mode is labelled where it fades, if it is row competition.
+    # If the most repelling mode is row competition, its label is where the mode fades.
     lowest = result.eigenvalues[:, 0]
     k = int(lowest.argmin())
     if result.shares.get("rows", np.zeros_like(result.eigenvalues))[k, 0] >= 0.9:

@@ -1,8 +1,8 @@
 r"""Other update rules than gradient descent: existence and times of the events, and association.
 
 Classes of equal entries stay equal under any coordinatewise rule, so runs use the three scalars.
-Events are those of gradient descent, but their order may differ: :math:`T_1` is searched from
-:math:`T_0` on, and if both are one step, half of the attention was inside the own set before.
+Events are those of gradient descent, but their order may differ. :math:`T_1` is searched from
+:math:`T_0` on; if both are the same step, half of the attention was inside the own set earlier.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MARKS: Mapping[str, dict[str, Any]] = {
     "T0": {"marker": "o", "ms": 5}, "T1": {"marker": "s", "ms": 8, "mfc": "none"},
     "event_III": {"marker": "^", "ms": 5},
 }  # fmt: skip
-"""Marker of each event, with an open square for T1, so that T0 is visible inside."""
+"""Marker of each event; T1 has an open square, in which the marker of T0 is visible."""
 LAWS = {MIXED: "mixed: no random set of one sign (toy law)", ANY: "any: the law of the paper"}
 RECORDS = 600
 """Number of records of a run of the figure ``rules``."""
@@ -46,11 +46,11 @@ SIZES = tuple({"D": D, "C": C, "q": 0.8} for D, C in ((12, 3), (16, 4)))
 MORE_SIZES = tuple({"D": D, "C": C, "q": 0.8} for D, C in ((24, 3), (32, 4), (48, 3), (64, 4)))
 ADAM_RATES, ADAM_STEPS = (1e-2, 1e-3, 1e-4), 100_000
 LONG = 1e7
-"""Horizon of the flow that Adam is compared with."""
+"""Final time of the flow with which Adam is compared."""
 
 
 def rules_figure(system: System, request: FigureRequest) -> Drawing:
-    """The three events under descent, momentum, Adam and sign descent, under both laws.
+    """The three events under gradient descent, momentum, Adam and sign descent, for both laws.
 
     Options: ``steps``, and the learning rate of each rule by its name. The data are ``runs``, each
     with law, rule, eta, steps of the events, ``half`` (first record with half of the attention
@@ -122,7 +122,7 @@ def _reached(run: Trajectory) -> dict[str, int]:
 
 
 def _timeline(panel: Axes, run: Trajectory, row: int, colour: str, end: int) -> None:
-    """Draw the events of one run on a line with their steps; missing events in words."""
+    """Draw the events of one run, with their steps, on a line; missing events are named."""
     panel.axhline(row, color=colour, lw=0.8, alpha=0.5)
     steps = _reached(run)
     for event, step in steps.items():
@@ -143,7 +143,7 @@ def _timeline(panel: Axes, run: Trajectory, row: int, colour: str, end: int) -> 
                     ("log", "linear")),
 )  # fmt: skip
 def adam(case: Case) -> dict[str, Any]:
-    """Association at the end of Adam, for laws whose flow ends without association."""
+    """Association after training by Adam, for laws whose flow ends without association."""
     if _associated(case.run):
         raise Undecided("the flow associates too, so Adam cannot differ", "law")
     runs = {eta: descend(case.problem, eta, ADAM_STEPS, "adam") for eta in ADAM_RATES}
