@@ -1,4 +1,4 @@
-"""Several runs compared: reduced and full, flow and descents, or update rules."""
+"""Comparisons of runs: reduced and full problem, flow and gradient descent, or update rules."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ if TYPE_CHECKING:
     import pandas
 
 DEPARTURE_SHARES = (0.01, 0.1, 0.5)
-"""Relative deviations of a full run; the first time of each is reported and drawn."""
+"""Relative deviations of a full from a reduced run; their departure times are reported and drawn.
+"""
 
 
 def side_by_side(runs: Mapping[str, Trajectory], by: str = "time") -> pandas.DataFrame:
-    """Table of several runs, a row for each time or step (`by`), columns ``<run>_<column>``.
+    """Table of several runs: columns ``<run>_<column>``, and a row for each time or step (`by`).
 
     Examples
     --------
@@ -81,7 +82,7 @@ class Comparison:
 
     @property
     def largest_deviation(self) -> float:
-        """Largest of all deviations of scalars and of all distances from the closed space."""
+        """Maximum of the scalars' deviations and the full run's distances from the closed space."""
         outside = self.full.observables.get("outside", np.zeros(1))
         return max(*self.deviation.values(), float(outside.max()))
 
@@ -92,7 +93,7 @@ class Comparison:
 
     @property
     def time(self) -> FloatArray:
-        """Time of the records common to both runs."""
+        """Times of the records that both runs have."""
         return self.reduced.time[: len(next(iter(self.deviations.values())))]
 
     @property
@@ -105,8 +106,8 @@ class Comparison:
         """Scalar state -> relative distance of every full run, shape (runs, records).
 
         The relative distance is ``abs(full - reduced) / abs(reduced)``, infinite if only the
-        reduced value is 0. States are those that a full run also reports as a scalar, such as the
-        mean of an orbit.
+        reduced value is 0. A state is compared only if the full run also reports it as a scalar,
+        for example as the mean over an orbit of entries.
         """
         same = (self.reduced,) * len(self.fulls)
         alone = (self.reduced, *self.partners) if self.partners else same
@@ -123,10 +124,10 @@ class Comparison:
         return relative
 
     def departures(self, share: float) -> dict[str, FloatArray]:
-        """Times after which full runs deviate from the reduced run until the end, by scalar state.
+        """Scalar state -> time of departure of every full run, shape (runs,).
 
-        The time of every full run, shape (runs,), is that of the first record from which all
-        `relative_deviations` exceed `share`; infinite if that of the last record does not.
+        From this time to the end of the run, all `relative_deviations` of the state exceed `share`.
+        The time is infinite if the deviation at the last record does not exceed `share`.
         """
         times = {}
         for name, relative in self.relative_deviations.items():
@@ -148,10 +149,10 @@ class Comparison:
         return {"reduced": self.reduced, "full": self.full, **others, **partners}
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """A row for each record: time, step, deviations, and the columns of every run.
+        """Table with a row for each record: time, step, deviations, and the columns of every run.
 
-        Columns are ``deviation_alpha``, ``reduced_alpha``, ``full_alpha``, ..., with NaN after the
-        end of a run.
+        The columns are called ``deviation_alpha``, ``reduced_alpha``, ``full_alpha``, ...; they are
+        NaN after the end of a run.
         """
         whole = side_by_side(self.named_runs)
         steps = [name for name in whole if name.endswith("_step")]
@@ -194,7 +195,7 @@ class Comparison:
 @summarized
 @dataclass(frozen=True)
 class Overlay:
-    """Gradient descent compared with the flow at the same times, or several update rules.
+    """Gradient descent compared with the flow at equal times, or several update rules compared.
 
     Attributes
     ----------
@@ -241,7 +242,7 @@ class Overlay:
 
     @property
     def shared(self) -> dict[str, Any]:
-        """Settings common to all runs."""
+        """Settings that are equal in all runs; with a flow, the settings of the flow."""
         runs = self.runs if self.flow is None else [self.flow]
         first = self.first.settings
         return {n: v for n, v in first.items() if all(r.settings.get(n) == v for r in runs)}
@@ -253,15 +254,16 @@ class Overlay:
         return {**flow, **{f"run_{k}": run for k, run in enumerate(self.runs)}}
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """A row for each time, with columns ``flow_alpha``, ``run_0_step``, ``run_0_alpha``, ...
+        """Table with columns ``flow_alpha``, ``run_0_step``, ``run_0_alpha``, ...
 
-        Without a flow, rows are steps, and ``run_0_time`` replaces ``run_0_step``.
+        Each row is a time. Without a flow, each row is a step, and ``run_0_time`` replaces
+        ``run_0_step``.
         """
         return side_by_side(self.named_runs, "step" if self.flow is None else "time")
 
     @property
     def orders(self) -> dict[str, float]:
-        """State -> fitted exponent of eta in the distance from the flow, or NaN below two runs."""
+        """State -> power of eta fitted to the distance from the flow; NaN below two runs."""
         good = np.array([not run.outcome.failed for run in self.runs])
         used = {name: good & (distance > 0) for name, distance in self.deviations.items()}
         return {
@@ -273,7 +275,7 @@ class Overlay:
     def outcome(self) -> Outcome:
         """Outcome of the flow; without a flow, of an interrupted, else of the first successful run.
 
-        Failed rules and rates are part of the comparison, so they do not fail the overlay.
+        A run that fails is part of the comparison, so the overlay does not fail with it.
         """
         ends = [run.outcome for run in self.runs]
         good = [end for end in ends if not end.failed]

@@ -81,7 +81,7 @@ class Event:
 
     @classmethod
     def missing(cls, name: str, entries: int) -> Event:
-        """Event that was not reached, of a run with states of `entries` entries."""
+        """Event that was not reached in a run; `entries` is the length of the run's states."""
         return cls(name, math.nan, None, np.full(entries, math.nan))
 
     def overview(self) -> dict[str, Any]:
@@ -100,7 +100,7 @@ class Event:
 
 
 class Events(dict[str, Event]):
-    """Events of a run by name, reached or not; an unknown name raises KeyError."""
+    """Name -> `Event` for all events of a run, reached or not; an unknown name raises KeyError."""
 
     @classmethod
     def explained(cls, events: Mapping[str, Event], reasons: Mapping[str, str]) -> Events:
@@ -109,7 +109,7 @@ class Events(dict[str, Event]):
 
     @property
     def line(self) -> str:
-        """One line: times of the reached events, then names of the others."""
+        """Line of text with the names and times of reached events, then the names of the others."""
         reached = ", ".join(f"{name} {event.time:.5g}" for name, event in self.items() if event)
         others = ", ".join(name for name, event in self.items() if not event)
         return "; ".join(filter(None, [reached, others and f"not {others}"]))

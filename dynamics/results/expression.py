@@ -1,11 +1,11 @@
 r"""Arithmetic written as text: ``m/(D-C)``, ``round(D/8)``, ``log2(D)**2``.
 
 Python's parser reads the text, which may contain numbers, names, + - * / // % \*\*, parentheses and
-the `FUNCTIONS`. Untrusted text is safe to evaluate, since anything else (attributes, indices,
-comparisons, strings, other calls) is refused, and length and integer powers are bounded. Numbers
-behave as in Python: integers stay integers, ``/`` gives floats, ``round``, ``floor`` and ``ceil``
-give integers. Arrays are evaluated entry by entry. An undefined operation (division by zero,
-logarithm of a negative number) gives NaN in an array, and an error for a number.
+the `FUNCTIONS`. All other syntax (attributes, indices, comparisons, strings, other calls) is
+refused, and the length of the text and integer powers are bounded, so untrusted text is safe to
+evaluate. Numbers behave as in Python: integers stay integers, ``/`` gives floats, ``round``,
+``floor`` and ``ceil`` give integers. Arrays are evaluated entry by entry. An undefined operation
+(division by zero, logarithm of a negative number) gives NaN in an array, and an error for a number.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ import numpy as np
 from dynamics.validation import refuse
 
 LONGEST = 300
-"""Most characters of an expression."""
+"""Maximum number of characters of an expression; a longer one is refused."""
 BITS = 1024
-"""Most bits of an integer power; larger numbers exceed the range of a float."""
+"""Maximum number of bits of an integer power; a larger power exceeds the range of a float."""
 
 
 def _power(base: Any, exponent: Any) -> Any:
@@ -66,8 +66,8 @@ ALLOWED = f"numbers, names, + - * / // % **, parentheses and {', '.join(FUNCTION
 class Expression:
     """A formula in names, parsed from text of at most 300 characters.
 
-    `parameter` names the computed value in error messages; `names` has the names in the formula, in
-    order of appearance. Raises InvalidRequest if the text is not a formula.
+    `parameter` is the name of the computed value in error messages; `names` are the names in the
+    formula, in order of appearance. Raises InvalidRequest if the text is not a formula.
     """
 
     text: str
@@ -82,7 +82,7 @@ class Expression:
             self._refuse(f"has more than {LONGEST} characters", "a shorter one")
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of text such as "2if D", which is refused below
+                warnings.simplefilter("ignore")  # "2if D" warns, and is refused below
                 tree = ast.parse(self.text.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             self._refuse("cannot be read", "the formula with its signs and parentheses in pairs")
@@ -121,7 +121,7 @@ class Expression:
         return result
 
     def _entry(self, values: Mapping[str, Any]) -> float:
-        """Value of the formula at one entry of arrays, or NaN if undefined."""
+        """Value of the formula for one entry of each array; NaN if undefined."""
         try:
             return float(self._evaluate(self._tree, values))
         except (ArithmeticError, ValueError):

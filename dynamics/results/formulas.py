@@ -1,10 +1,10 @@
 r"""LaTeX formulas as MathML for browsers, and as plain text for terminals.
 
-`plain` walks the MathML of a formula: ``\frac{a}{b}`` becomes ``a/b``, indices ``a_i``, powers
-``a^2``, accents combining characters. Formulas in texts are enclosed in dollar signs.
+`plain` converts the MathML of a formula to text: a fraction becomes ``a/b``, an index ``a_i``, a
+power ``a^2``, and an accent a combining character. Formulas in texts are enclosed in dollar signs.
 
-Formulas may come from users. A formula with an unknown command, or with MathML beyond presentation
-(links, styles), is shown as its LaTeX source, and all text is escaped.
+Formulas may come from users, so all text is escaped. A formula with an unknown command, a link or a
+style is shown as its LaTeX source.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SPACED = {*"=<>≤≥≈∝→∈≫≪≠≡∼+-−×⋅·∀∃∧∨⟹⟶�
 """Operators printed with a space on both sides."""
 FUNCTIONS = {"exp", "log", "ln", "max", "min", "sup", "inf", "sin", "cos", "tanh", "arg", "lim"}
 UPRIGHT = re.compile(r'(?<=\w)</mi><mi mathvariant="normal">(?=\w)')
-"""Boundary between two letters of an upright word, since MathML has one element per letter."""
+"""Text between two letters of an upright word; MathML has an element for each letter."""
 FUNCTION = rf"<mi>(?:{'|'.join(sorted(FUNCTIONS))})</mi>"
 LETTER = "(?:mi|mn|mrow|msub|msup|mfrac)"
 THIN = '<mspace width="0.167em" />'
@@ -34,11 +34,11 @@ HARMLESS = set(
 )
 """Permitted MathML attributes: purely presentational, without addresses or styles."""
 SHORT = 12
-"""Longest index, in characters, that is written without spaces."""
+"""Maximum number of characters of an index that is written without spaces."""
 SINGLE = re.compile(
     r"\w+(?:\.\d+)?['′\u0300-\u036f]*|[^\W\d_]+_\w|\([^()]*\)|⟨[^⟨⟩]*⟩|‖[^‖]*‖|\|[^|]*\|"
 )
-"""Formulas that need no parentheses in a fraction or an index."""
+"""Plain text of formulas that need no parentheses in a fraction or an index."""
 
 
 def mathml(latex: str, display: bool = False) -> str:
@@ -138,7 +138,7 @@ def _joined(parts: list[ElementTree.Element]) -> str:
         piece = _written(part)
         sign = text.rstrip()[-1:]
         if piece in (" − ", " + ", " ± ") and (not sign or sign in "([{,;=≤≥<>→^/∈"):
-            piece = piece.strip()  # a sign of a number, not an operator between two
+            piece = piece.strip()  # a sign before a number, not an operator
         after = re.search(r"[^\W_]['′)\]]*$", text) or re.search(r"[_^]\S*[\w)′*]$", text)
         numbers = re.search(r"[\d.]$", text) and re.match(r"[\d.]", piece)
         apart = after and not numbers and re.match(r"\w|√|∑|∏", piece)

@@ -1,6 +1,6 @@
 """Conversion of Markdown to self-contained HTML, with formulas as MathML and embedded pictures.
 
-The content security policy of a page forbids scripts and network access, whatever its texts are.
+The content security policy of a page forbids scripts and network access in any text of the page.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def code_block(text: str, language: str = "") -> str:
 def fragment(page: str, pictures: Mapping[str, bytes] | None = None) -> str:
     r"""Convert a Markdown page to HTML elements.
 
-    `pictures` has the bytes of the PNG to embed for each address in the page. Other pictures are
-    replaced by their alternative text, so no address is requested.
+    `pictures` maps the address of a picture in the page to the bytes of the PNG to embed. All other
+    pictures are replaced by their alternative text, so no address is requested.
 
     Examples
     --------

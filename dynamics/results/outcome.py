@@ -17,7 +17,7 @@ FAILURES = (OSCILLATING, DIVERGED, PRECISION_LOST, STALLED)
 
 KILLED = "killed its worker"
 POINT_KINDS = (*KINDS[:-1], KILLED, STALLED)
-"""How a point of a sweep may end. Stores hold indices into this tuple, so new kinds are appended.
+"""Outcomes of a point of a sweep. Stores hold indices into this tuple, so new kinds are appended.
 """
 PENDING, INVALID = -1, -2
 """Stored codes of a point that has not run yet, and of a point with invalid parameters."""
@@ -35,17 +35,17 @@ class TrainingWarning(UserWarning):
 
 
 SMALLER = "parameters or a start of smaller size"
-"""Remedy of a run whose initial state has no finite risk."""
+"""Remedy for a run whose risk at the start is not finite."""
 
 
 @dataclass(frozen=True)
 class Outcome:
     """End of a run: one of `KINDS`, its step and time, and a remedy.
 
-    `step` is, except on a flow, the last step of a run that ended by itself, the first step of an
-    oscillation, the last step before a state that is not finite, or the first record whose risk or
-    state is not finite. `remedy` suggests a change, with numbers, or names the observables that are
-    not finite.
+    `step` is None on a flow. For gradient descent it is the first step of an oscillation, the last
+    step before a state that is not finite, or the first record whose risk or state is not finite;
+    for other kinds it is the last step of the run. `remedy` suggests a change, with numbers, or
+    names the observables that are not finite.
     """
 
     kind: str

@@ -3,8 +3,9 @@ r"""Power laws fitted by least squares in the logarithms, with standard errors.
 .. math:: \log y = \log c + \sum_k e_k \log x_k + \text{residual}.
 
 Without errors of the values, the standard errors of the exponents :math:`e_k` assume independent
-residuals of equal variance. Given errors weight the residuals; if the residuals scatter more than
-the errors explain, the standard errors are increased accordingly.
+residuals of equal variance. If errors of the values are given, the residuals are divided by these
+errors. If the residuals then scatter more than the given errors explain, the standard errors of the
+exponents are increased accordingly.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def power_law(factors: ArrayLike, values: ArrayLike, errors: ArrayLike | None = 
 
     `factors`, shape (n,) or (n, factors), and `values`, shape (n,), are positive; `errors` are
     standard errors of the logarithms of the values. Points with an infinite error or a NaN value
-    are dropped. All fields are NaN unless there are more points than factors.
+    are dropped. The result is NaN unless there are more points than factors.
 
     Examples
     --------
@@ -107,9 +108,10 @@ def power_law(factors: ArrayLike, values: ArrayLike, errors: ArrayLike | None = 
 
 
 def exponent(sizes: ArrayLike, values: ArrayLike) -> float:
-    """Exponent of a power law of values in positive sizes, by least squares.
+    """Exponent e of the power law ``values = c * sizes ** e``, fitted by least squares.
 
-    The exponent is NaN with fewer than two values, or if a value is not positive.
+    The sizes are positive. The result is NaN with fewer than two values, or if a value is not
+    positive.
 
     Examples
     --------

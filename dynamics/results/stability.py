@@ -1,4 +1,4 @@
-"""Time up to which the scalars of a reduction are stable, with its evidence and a sentence."""
+"""Time up to which the classes of a reduction are stable, with measured evidence."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 from theory.summary import summarized
 
 OFF, LEFT = 1e-10, 1e-3
-"""Distances of an entry from the closed space: of a perturbed start, and at which training counts
-as having left the space."""
+"""Distance of a perturbed start from the closed space; distance at which training counts as having
+left this space."""
 GROWS = 1.005
-"""Smallest growth factor of a distance from the closed space that is reported as growth."""
+"""Minimum growth factor, of a distance from the closed space, that is reported as growth."""
 COUNTS = ("no start", "a start", "two starts", "three starts")
 
 
@@ -21,12 +21,12 @@ COUNTS = ("no start", "a start", "two starts", "three starts")
 class Stability:
     """Time up to which training stays on the classes of a reduction.
 
-    `horizon` is the largest time considered. `growth` is the largest factor by which a distance
-    from the closed space grows, or a bound on it, NaN if not measured. `safe` is the time up to
-    which this growth keeps a start that is off by `OFF` within `LEFT`. `left` has, for each trained
-    start, the time at which its distance reaches `LEFT`: infinite if never, NaN if training ended
-    early. `where` is the size of the measured model if it differs, or the reason why nothing was
-    measured.
+    `horizon` is the maximum time considered. `growth` is the maximum factor by which a distance
+    from the closed space grows, or an upper bound of this factor; NaN if not measured. Up to time
+    `safe`, this growth keeps a start at distance `OFF` within distance `LEFT`. `left` gives, for
+    each trained start, the time at which the distance reaches `LEFT`: infinite if never, NaN if
+    training ended early. `where` is the size of the measured model, if it is another size, or the
+    reason why nothing was measured.
 
     Examples
     --------

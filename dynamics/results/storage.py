@@ -3,7 +3,8 @@
 A `Trajectory` is one zarr group; a `Comparison` has the sub-groups ``reduced`` and ``full``, with
 ``full_1``, ... (and ``reduced_1``, ...) for further seeds; an `Overlay` has ``run_0``, ``run_1``,
 ..., and optionally ``flow``. The command line writes this store as ``result.zarr`` into a folder
-with pictures; `load` reads both. Every file has a checksum, and `load` refuses a damaged file.
+with pictures; `load` reads a store or such a folder. Every file has a checksum, and `load` refuses
+a damaged file.
 Parameters, settings, events, outcome and program versions are JSON attributes. Clock times are not
 stored, so equal runs give equal stores.
 """
@@ -36,16 +37,15 @@ Result = Trajectory | Comparison | Overlay
 KINDS = ("trajectory", "comparison", "overlay")
 VERSIONS = ("attdyn", "numpy", "scipy", "numba", "sympy")
 ZARR, LISTED = "zarr.json", "consolidated_metadata"
-"""File with the metadata of a zarr group; key in this file of the metadata of the group's arrays.
-"""
+"""File with the metadata of a zarr group; key, in this file, of the metadata of the arrays."""
 OTHERS, OWN = "checksums", "checksum"
 """Attributes of the root group: checksums of other files as JSON text; checksum of its own file."""
 SCRATCH = ".attdyn-"
 """Prefix of temporary folders, removed at the end of a command unless it is killed."""
 LOOKS = 3
-"""Most attempts to read a path that another process may replace."""
+"""Maximum number of attempts to read a path that another process may replace."""
 FEW = 3
-"""Most differences between two requests that are printed."""
+"""Maximum number of differences between two requests that a message lists."""
 
 
 @functools.cache
@@ -141,7 +141,7 @@ def save(result: Result, path: str | os.PathLike[str]) -> Path:
 
 @contextmanager
 def fresh_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Context with a temporary folder in the folder of ``path``, for `put`; removed at the end."""
+    """Context with a temporary folder in the parent folder of ``path``, removed at the end."""
     parent = check_writable(path).parent
     parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=parent, prefix=SCRATCH) as folder:
@@ -153,8 +153,8 @@ def fresh_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
 def put(fresh: Path, target: Path) -> Path:
     """Rename a completely written folder to its target in one step; the last writer wins.
 
-    An earlier result at the target is replaced. Raises InvalidRequest if the target is not a
-    result.
+    An earlier result at the target is replaced. Raises InvalidRequest if the target exists and is
+    not a result.
     """
     for attempt in itertools.count():
         try:
@@ -197,7 +197,7 @@ def write_groups(result: Result, folder: Path) -> None:
 
 
 def consolidate(store: Path, groups: Iterable[str] = ("",)) -> None:
-    """Copy the metadata of arrays, sorted by path, into their groups, where xarray reads it."""
+    """Copy the metadata of all arrays, sorted by path, into the group files that xarray reads."""
     for folder in (store / group for group in groups):
         files = sorted(folder.rglob(ZARR))
         parts = {f.parent.relative_to(folder).as_posix(): json.loads(f.read_bytes()) for f in files}
@@ -296,7 +296,8 @@ def _store_in(path: Path) -> Path | None:
 def load(path: str | os.PathLike[str]) -> Result:
     """Read a result from a zarr store or from the folder of a command.
 
-    Raises InvalidRequest if there is no result, its format is unknown, or it is damaged.
+    Raises InvalidRequest if the path holds no result, or a result of unknown format, or a damaged
+    one.
     """
     path = path_of("path", path)
     store = _store_in(path)
@@ -306,8 +307,8 @@ def load(path: str | os.PathLike[str]) -> Result:
     if stored.get("kind") not in KINDS or stored.get("format") != FORMAT:
         format_ = f"format {stored.get('format')}" if "format" in stored else "no known format"
         raise InvalidRequest(
-            f"path={str(path)!r} has {format_}, this program reads {FORMAT}, or its zarr.json is "
-            "damaged"
+            f"path={str(path)!r} has {format_}, but this program reads format {FORMAT}; or its "
+            "zarr.json is damaged"
         )
     try:
         _check(store)
@@ -343,7 +344,7 @@ def _read(store: Path) -> Result:
 
 
 def _deviations(root: xarray.Dataset, run: Trajectory) -> dict[str, Any]:
-    """Stored deviations, by names of states."""
+    """Name of a state -> stored deviations."""
     return {name: root[name].values for name in run.layout.names if name in root.data_vars}
 
 

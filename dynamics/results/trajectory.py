@@ -105,17 +105,17 @@ class Trajectory:
         raise KeyError(f"no {name!r} in this trajectory; names are {names}")
 
     def series(self, name: str) -> FloatArray:
-        """Scalar of the state, or observable, shape (records,); for any other name ``run[name]``.
+        """Scalar part of the state, or observable, shape (records,); for other names ``run[name]``.
 
-        An observable takes precedence over an array of the state with the same name. Raises
-        KeyError for an unknown name; the message lists the names.
+        If an array of the state and an observable have the same name, the result is the observable.
+        Raises KeyError for an unknown name; the message lists the names.
         """
         scalars = self.scalars
         return scalars[name] if name in scalars else self[name]
 
     @property
     def final_state(self) -> FloatArray:
-        """Last flat state; the last finite one if the run diverged."""
+        """Last flat state of the run; the last finite state if the run diverged."""
         return self.states[-1]
 
     @property
@@ -144,9 +144,9 @@ class Trajectory:
         return state | {name: s for name, s in self.observables.items() if name not in state}
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """A row for each record: time (eta * steps), step, scalars, risk and other observables.
+        """Table of the records: time (eta * steps), step, scalars, risk and other observables.
 
-        A flow has no ``step``. Arrays of the state are only in `to_xarray`.
+        The table of a flow has no ``step``. Arrays of the state are only in `to_xarray`.
         """
         import pandas
 
@@ -158,8 +158,8 @@ class Trajectory:
     def to_xarray(self) -> xarray.Dataset:
         """Dataset of the records along ``time``; settings, events and outcome are JSON attributes.
 
-        Gradient descent has the coordinate ``steps`` too. An observable with the name of a part of
-        the state is called ``observed_<name>``. States at the events are in
+        A run of gradient descent also has the coordinate ``steps``. An observable with the name of
+        a part of the state is called ``observed_<name>``. The states at the events are in
         ``run.events.to_xarray()``.
         """
         records = self.stored().drop_dims("event", errors="ignore")
@@ -168,8 +168,9 @@ class Trajectory:
     def stored(self) -> xarray.Dataset:
         """Dataset of the whole run along ``record``, as stored on disk.
 
-        Gradient descent has the coordinate ``steps``. An observable with the name of a part of the
-        state is stored as ``observed_<name>``; ``event_state`` has the states at the events.
+        A run of gradient descent also has the coordinate ``steps``. An observable with the name of
+        a part of the state is stored as ``observed_<name>``; ``event_state`` has the states at the
+        reached events.
         """
         import xarray
 
@@ -238,7 +239,7 @@ class Trajectory:
 
 
 def with_remarks(run: Trajectory, problem: Any) -> Trajectory:
-    """The run with the remarks of its problem, which are also issued as warnings."""
+    """Add the remark of a problem on its run to the run, and issue the remark as a warning."""
     leaving = getattr(problem, "leaving", None)
     if leaving is None or not (remark := leaving(run)):
         return run
@@ -258,7 +259,7 @@ def explained(
 
 
 def first_not_finite(states: FloatArray, observables: Mapping[str, FloatArray]) -> int | None:
-    """Index of the first record whose state or risk is not finite, or None."""
+    """Index of the first record whose state or risk is not finite; None if all are finite."""
     finite = np.isfinite(states).all(axis=1) & np.isfinite(observables.get("risk", 0.0))
     return None if finite.all() else int(np.argmin(finite))
 
