@@ -1,1 +1,1 @@
-"""Theory of three papers: letters, network, reduced dynamics, proofs by computation, claims."""
+"""Theory of three papers: notation, network, reduced dynamics, proofs by computation, claims."""

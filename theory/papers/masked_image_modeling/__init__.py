@@ -2,6 +2,7 @@
 
 A one-layer, single-head transformer with one trained matrix Q reconstructs the masked patches of an
 image from the unmasked ones. Images come from clusters; each cluster partitions the patches into
-areas that share a feature. Training moves only the rows e_p^T Q of Q, which do not interact. By
-symmetry each row reduces to a few correlations of patch p with features (Phi) and positions (Ups).
+areas that share a feature. Training changes only e_p^T Q, the row of Q of each patch p, with e_p
+the position of p. The rows do not interact. By symmetry each row reduces to a few correlations of p
+with features (Phi) and with positions (Ups).
 """

@@ -1,7 +1,8 @@
-"""Lemmas A.1, A.8, 5.1 and 5.2 evaluated numerically, as weighted means over all masked images.
+"""Numerical values of the formulas in Lemmas A.1, A.8, 5.1 and 5.2, averaged over all images.
 
-No loss is differentiated. `paper_values` evaluates Lemmas A.8, 5.1 and 5.2 from the attention to
-areas; `stated_gradient` evaluates Lemma A.1 from token vectors.
+The formulas are evaluated as the paper states them, so no loss is differentiated. `paper_values`
+evaluates Lemmas A.8, 5.1 and 5.2 from the attention to areas. `stated_gradient` evaluates Lemma A.1
+from token vectors.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from theory.papers.masked_image_modeling.symmetry import feature_offsets
 class Query(NamedTuple):
     """Images of one cluster in which one given patch is masked, with the attention of this patch.
 
-    The array `area`, shape (P,), holds the area of every patch, and `weight`, shape (images,), the
-    probability of each image. `masked`, shape (images, P), marks the masked patches. The latents
-    `z` and the attention `A` to the unmasked patches of each area have shape (images, areas). The
-    attention `u` to each key has shape (images, P).
+    The array `areas`, shape (P,), holds the area of every patch, and `weight`, shape (images,), the
+    probability of each image. The mask `masked`, shape (images, P), marks the masked patches. The
+    latents `z` of the areas and the attention `A` to the unmasked patches of each area have shape
+    (images, areas). The attention `u` to each key has shape (images, P).
     """
 
     cluster: int
@@ -43,13 +44,13 @@ class Query(NamedTuple):
 
     @property
     def loss(self) -> FloatArray:
-        """Loss of the masked patch for every image, shape (images,) (Lemma A.8)."""
+        """Loss of the masked patch on every image by Lemma A.8, shape (images,)."""
         shares = dict(enumerate(self.A.T))
         return np.asarray(lemmas.paper_loss(tuple(self.z.T), shares, self.own))
 
     @property
     def alpha(self) -> FloatArray:
-        """Minus the derivative of the loss by Phi of each area, for every image (Lemma 5.1)."""
+        """Minus the derivative of `loss` by Phi of each area (Lemma 5.1), shape (images, areas)."""
         squares, m = self.z**2 * self.A**2, self.own
         rest = squares.sum(axis=1) - squares[:, m]
         z, shares, rates = tuple(self.z.T), dict(enumerate(self.A.T)), []
@@ -60,7 +61,7 @@ class Query(NamedTuple):
 
     @property
     def beta(self) -> FloatArray:
-        """Minus the derivative of the loss by Ups of each key, for every image (Lemma 5.2)."""
+        """Minus the derivative of `loss` by Ups of each key (Lemma 5.2), shape (images, P)."""
         z, A, m = self.z, self.A, self.own
         r = (z[:, m] ** 2 * A[:, m] - (z**2 * A**2).sum(axis=1))[:, None]
         z, A = z[:, self.areas], A[:, self.areas]
@@ -73,10 +74,10 @@ class Query(NamedTuple):
 def queries(
     law: Any, phi: Any, ups: Any, images: Images | None = None, patches: Iterable[int] | None = None
 ) -> Iterator[Query]:
-    """Yield a `Query` for every cluster and masked patch.
+    """Yield a `Query` for every cluster and every patch p that is masked in some images.
 
-    The mappings `phi` and `ups` give, for a patch p, its correlations with all features (ordered by
-    cluster) and with all positions. `images` and `patches` default to all images and all patches.
+    `phi[p]` holds the correlations of patch p with all features, ordered by cluster, and `ups[p]`
+    those with all positions. By default, all images and all patches are used.
     """
     images = all_images(law) if images is None else images
     hidden, offsets = images.hidden, feature_offsets(law.area_ids)
@@ -92,11 +93,11 @@ def queries(
 
 
 def attention(z: FloatArray, masked: Any, phi: FloatArray, ups: FloatArray) -> FloatArray:
-    """Attention of a masked patch to every key of every image, shape (images, P).
+    """Attention of one masked patch to every key, on every image, shape (images, P).
 
-    The arrays `z` (latent of the area of each patch) and `masked` have shape (images, P). The
-    arrays `phi` and `ups`, shape (P,), hold the correlations of the masked patch with the feature
-    of each patch's area and with each patch's position.
+    The arrays `z`, the latent of the area of each patch, and `masked` have shape (images, P). The
+    arrays `phi` and `ups`, shape (P,), describe each key: `phi` is the correlation of the masked
+    patch with the feature of the key's area, and `ups` that with the key's position.
     """
     scores = ups + np.where(masked, 0.0, z * phi)
     u = np.exp(scores - scores.max(axis=1, keepdims=True))
@@ -104,7 +105,7 @@ def attention(z: FloatArray, masked: Any, phi: FloatArray, ups: FloatArray) -> F
 
 
 class PaperValues(NamedTuple):
-    """Numerical values of the expectations in the paper.
+    """Numerical values of the expectations in Lemmas A.8, 5.1 and 5.2.
 
     The array `loss`, shape (P,), holds the loss L_p of each patch (Lemma A.8). The array `alpha`,
     shape (P, features), holds the rates of Phi (Lemma 5.1), and `beta`, shape (K, P, P), the rates
@@ -129,11 +130,12 @@ def paper_values(law: Any, phi: FloatArray, ups: FloatArray) -> PaperValues:
 
 
 class TokenImage(NamedTuple):
-    """One masked image as token vectors.
+    """Masked image, given by the vectors of its tokens.
 
     `weight` is the probability of the image, and `masked`, shape (M,), lists its masked patches.
-    The arrays `contents` and `visible`, shape (P, d), hold the contents of all patches; `visible`
-    has zeros for masked ones. `u`, shape (M, P), is the attention of the masked patches.
+    The arrays `contents` and `visible`, shape (P, d), hold the contents of all patches; in
+    `visible`, masked patches have zeros. `u`, shape (M, P), is the attention of the masked patches
+    to all keys.
     """
 
     weight: float
@@ -147,7 +149,7 @@ class TokenImage(NamedTuple):
 def token_images(
     law: Any, positions: FloatArray, features: FloatArray, Q: FloatArray
 ) -> Iterator[TokenImage]:
-    """Yield every masked image with its tokens and its attention from dense scores.
+    """Yield every masked image with its tokens and with the attention computed from the full Q.
 
     The rows of `positions`, shape (P, d), and `features`, shape (features, d), are orthonormal. The
     trained matrix `Q` has shape (d, d).
@@ -167,9 +169,10 @@ def token_images(
 def stated_gradient(
     law: Any, positions: FloatArray, features: FloatArray, Q: FloatArray
 ) -> FloatArray:
-    r"""Gradient of the loss by Q in the form of Lemma A.1, shape (d, d).
+    r"""Gradient of the loss by Q, shape (d, d), from the formula of Lemma A.1.
 
-    The gradient for one image with output F_p is minus the sum over its masked patches p of
+    For one image, the gradient is minus the sum, over the masked patches p, of the following term
+    with content X_p, token :math:`\tilde X_p`, output F_p and attention :math:`u_{pq}`:
 
     .. math:: \sum_q u_{pq} \langle X_p - F_p,\; 1\{q \notin M\} X_q - F_p \rangle\, \tilde X_p
        \tilde X_q^\top.

@@ -1,9 +1,9 @@
-"""Page of the derivation, from the data law to the recursions of the rows of Q.
+"""Derivation, as a page: from the data law to the recursions of the rows of Q.
 
 Every equation is computed from `model`, `recursion` and `information_gap`. The page treats one
-cluster with symbolic sizes, or the row types of explicit areas. Index m denotes the area of patch
-p; index i numbers the areas of a class with several areas. Reference: Huang, Wen, Chi, Liang
-(2024), Lemmas A.8, 5.1 and 5.2.
+cluster with symbolic sizes, or row types that are computed from given areas. The index m denotes
+the area of patch p, and i numbers the areas of a class with several areas. The lemmas are those of
+Huang, Wen, Chi, Liang (2024): A.8, 5.1 and 5.2.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ IMAGES = {
 
 
 def page(rows: Mapping[str, Clusters] | None = None, notation: Notation = NOTATION) -> Page:
-    """Derivation of the training dynamics as a page.
+    """Page that derives the training dynamics.
 
-    The mapping `rows` gives the classes of areas of each row type; the default is one cluster with
-    symbolic sizes. The table `notation` must contain the letters of these rows.
+    The mapping `rows` holds the classes of areas of each row type; by default, those of one cluster
+    with symbolic sizes. The table `notation` must contain the symbols of all scalars in `rows`.
     """
     clusters = recursion.family_slots() if rows is None else rows
     count = len(next(iter(clusters.values())))
@@ -144,7 +144,7 @@ def _one_key() -> Section:
 
 
 def _risk_and_step() -> Section:
-    """Show loss, risk and one step of descent, with unevaluated derivatives."""
+    """Show the loss, the risk, and a step of gradient descent with the derivative not evaluated."""
     loss_row, _, risk_row, *_ = _one_key().equations
     step = HandWritten(
         "Q - eta*d(sum of R over all patches)/dQ",
@@ -160,7 +160,7 @@ def _risk_and_step() -> Section:
 
 
 def _row(name: str, clusters: Clusters) -> Section:
-    """Show weights, attention and loss of one row type, and the step of each of its scalars."""
+    """Show the weights, the attention and the loss of a row type, and the step of each scalar."""
     rows: list[tuple[Any, ...]] = []
     numbered = []
     for slots in clusters:
@@ -188,7 +188,7 @@ def _row(name: str, clusters: Clusters) -> Section:
 
 
 def _loss_and_law(cluster: recursion.Cluster) -> list[tuple[Any, Any]]:
-    """Equations of the loss and of the probability of the numbers of unmasked patches."""
+    """Equations of the loss, and of the probability W of the numbers h of unmasked patches."""
     ways = [
         slot.summed(sympy.binomial(size, h)).replace(sympy.Sum, sympy.Product)
         for slot in cluster.slots
@@ -209,7 +209,7 @@ def _kind(theta: sympy.Symbol) -> str:
 
 
 def _start() -> Section:
-    """Show the information gap, and the leading-order motion at large rho(0)."""
+    """Show the information gap, and Phi_m and Phi_0 at leading order for large rho(0)."""
     motion = information_gap.leading_motion()
     ratio = sympy.factor(information_gap.leading_ratio().subs(C_global, c * P / (1 - gamma)))
     unhidden, rest = sympy.symbols("unhidden rest")

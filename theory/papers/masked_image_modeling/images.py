@@ -1,8 +1,9 @@
 """Masked images: full enumeration with probabilities, or random samples.
 
-An image has a uniformly drawn cluster k and an independent latent z for each area; the content of a
-patch is z v of its area. A mask is a uniformly drawn subset of M patches. Clusters, latents and
-masks have separate random streams, so with one seed a larger sample extends a smaller one.
+An image has a uniformly drawn cluster k. Each area of the cluster has an independent latent z and a
+feature v, and the content of the area's patches is z v. A mask is a uniformly drawn subset of M
+patches. Clusters, latents and masks have separate random streams. A larger sample with the same
+seed therefore starts with the images of a smaller sample.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ImageLaw:
-    """Law of masked images: partitions into areas, number of masked patches, latents.
+    """Law of masked images: the areas in each cluster, the number of masked patches, the latents.
 
     The array `area_ids`, shape (K, P), holds the area of each patch in each of K clusters; area 0
     is the global one. `masked` is the number M of masked patches of an image. A latent takes the
@@ -47,7 +48,7 @@ class ImageLaw:
 
 
 class Images(NamedTuple):
-    """Masked images with their weights.
+    """Masked images and their probabilities.
 
     The array `cluster`, shape (N,), holds the cluster of each of N images, and `latent`, shape (N,
     P), the latent z of the area of each patch. The array `masked`, shape (N, M), lists the masked
@@ -68,17 +69,17 @@ class Images(NamedTuple):
 
 
 def image_count(parameters: Any) -> int:
-    """Number of masked images, with thousands of digits at large P; see `image_digits`."""
+    """Number of possible masked images; at large P it has thousands of digits."""
     return comb(parameters.P, parameters.masked) * latent_choices(parameters)
 
 
 def latent_choices(parameters: Any) -> int:
-    """Number of ways to choose the latents of all areas, summed over clusters."""
+    """Number of assignments of latents to the areas of a cluster, summed over all clusters."""
     return sum(len(parameters.z) ** (int(row.max()) + 1) for row in parameters.area_ids)
 
 
 def image_digits(parameters: Any) -> float:
-    """Decimal logarithm of `image_count`, computed without large integers."""
+    """Decimal logarithm of the number of masked images, computed without large integers."""
     size, masked = parameters.P, parameters.masked
     masks = lgamma(size + 1) - lgamma(masked + 1) - lgamma(size - masked + 1)
     return masks / log(10) + log10(latent_choices(parameters))

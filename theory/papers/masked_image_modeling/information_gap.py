@@ -1,14 +1,16 @@
-r"""Information gap of equation (4.1), exact at finite size.
+r"""Information gap of equation (4.1), and its exact form at finite size.
 
-At Q = 0 every key has the attention 1/P, so the rates of Lemma 5.1 are moments of hypergeometric
-counts. For a local patch, :math:`A_0 \sim P^{\kappa_c - 1}`, :math:`A_m \sim P^{\kappa_s - 1}`,
-:math:`\alpha_m \sim A_m` and :math:`|\alpha_0| \sim A_0^2`, hence
+At Q = 0 every key has the attention 1/P, so the rates :math:`\alpha_0` of Phi_0 and
+:math:`\alpha_m` of Phi_m (Lemma 5.1) are moments of hypergeometrically distributed numbers. A local
+patch has the attention :math:`A_0 \sim P^{\kappa_c - 1}` to the global area and :math:`A_m \sim
+P^{\kappa_s - 1}` to its own area m. With :math:`\alpha_m \sim A_m` and :math:`|\alpha_0| \sim
+A_0^2`,
 
 .. math:: \rho(0) = \frac{|\alpha_0|}{\alpha_m} \sim P^\Delta, \qquad
    \Delta = (1 - \kappa_s) - 2 (1 - \kappa_c).
 
-At finite size constants matter, and :math:`\Delta_{\mathrm{eff}} = \ln\rho(0) / \ln P` replaces
-Delta.
+At finite size the constant factors matter. Then :math:`\Delta_{\mathrm{eff}} = \ln\rho(0) / \ln P`
+replaces Delta.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ class Sizes:
     """Sizes of the areas of one cluster, as numbers or symbols.
 
     `own` is the number of patches in the area of patch p, and `this` the number in another area i.
-    The pairs `rest` hold the size and the number of all remaining areas of each size.
+    Each pair in `rest` holds a size and the number of remaining areas that have this size.
     """
 
     own: sympy.Expr
@@ -52,9 +54,10 @@ def initial_rate(
     masked: sympy.Expr,
     latents: Sequence[sympy.Expr] = (1, 1, 1, 1, 1),
 ) -> sympy.Expr:
-    """K times the exact rate of Phi at Q = 0, for the own area of patch p or for another area i.
+    """Exact rate of Phi at Q = 0, times K, for the own area of patch p or another area i.
 
-    `kind` is ``"own"`` or ``"other"``; `latents` holds the moments of z of order 0, 1, ..., 4.
+    `kind` is ``"own"`` or ``"other"``; `latents` holds the moments E z^n of a latent, n = 0, 1,
+    ..., 4. K is the number of clusters.
     """
     rate = sympy.Integer(0)
     for (m, i, rest, power_m, power_i), coefficient in _terms(kind):
@@ -72,34 +75,35 @@ def initial_rate(
 
 @cache
 def _terms(kind: str) -> tuple[tuple[tuple[int, ...], sympy.Expr], ...]:
-    """Exponents of A_m, A_i, Sigma, z_m, z_i in each term of an increment, and its coefficient."""
+    """Terms of `feature_increment`: exponents of A_m, A_i, Sigma, z_m, z_i, and the coefficient."""
     increment = sympy.expand(feature_increment(kind))
     return tuple(sympy.Poly(increment, A_m, A_i, Sigma, z_m, z_i).terms())
 
 
 def family_sizes() -> Sizes:
-    """Symbolic area sizes of one cluster for a local patch p; area i is the global area."""
+    """Symbolic area sizes of one cluster, where patch p is local and area i is the global area."""
     return Sizes(C_local, C_global, ((C_local, (P - C_global) / C_local - 1),))
 
 
 @cache
 def initial_ratio() -> sympy.Expr:
-    """Exact rho(0) = |alpha_0| / alpha_m of one cluster at z = 1, as an expression in the sizes."""
+    """Exact rho(0) = |alpha_0| / alpha_m of a cluster with all latents 1, in terms of its sizes."""
     rates = [initial_rate(kind, family_sizes(), P, masked) for kind in (OTHER, OWN)]
     return sympy.factor(-rates[0] / rates[1])
 
 
 def leading_ratio() -> sympy.Expr:
-    """Leading order of rho(0) at large P, for fixed C_s and a fixed share of global patches.
+    """Leading order of rho(0) as P grows, with the local size C_s fixed and C_g proportional to P.
 
-    With C_g = c P / (1 - gamma) and M = gamma P, `initial_ratio` grows like P.
+    With the global size C_g = c P / (1 - gamma) and M = gamma P masked patches, rho(0) grows in
+    proportion to P.
     """
     c = sympy.Symbol("c", positive=True)
     ratio = initial_ratio().subs({C_global: c * P / (1 - gamma), masked: gamma * P})
     numerator, denominator = (sympy.Poly(part, P) for part in sympy.fraction(sympy.together(ratio)))
     order = numerator.degree() - denominator.degree()
     leading = sympy.factor(numerator.LC() / denominator.LC()) * P**order
-    # Replace c^2 before c, so that 1 - gamma cancels.
+    # c^2 is replaced before c, so that factors 1 - gamma cancel.
     share = (1 - gamma) * C_global / P
     return sympy.factor(leading / c**2 * share**2).subs(c, share)
 
@@ -116,11 +120,12 @@ def rho_at_start(
     masked: int,
     latents: tuple[Sequence[float], Sequence[float]] = ((1,), (1,)),
 ) -> float:
-    """Ratio rho(0) = |alpha_0| / alpha_m of a patch in a local area of a given cluster.
+    """Ratio rho(0) = |alpha_0| / alpha_m of a patch that is in a local area of a cluster.
 
     The array `areas`, shape (K, P), holds the area of every patch in every cluster. The pair
-    `latents` holds the values of z and their probabilities. Raises ValueError if patch p is in the
-    global area of the cluster, or alone in its area, where alpha_m is 0.
+    `latents` holds the values of a latent and their probabilities. Raises ValueError if patch p is
+    in the global area of the cluster. Also raises it if p is alone in its area, because alpha_m is
+    then 0.
     """
     row = as_areas(areas)[cluster]
     own, counts = int(row[p]), np.bincount(row).tolist()
@@ -132,16 +137,17 @@ def rho_at_start(
     moments = [latent_moment(*latents, order) for order in range(5)]
     sizes = Sizes(sympy.Integer(counts[own]), sympy.Integer(counts[0]), rest)
     rates = [initial_rate(kind, sizes, row.size, masked, moments) for kind in (OTHER, OWN)]
-    # abs: if another area is much larger than the global one, alpha_0 is positive.
+    # alpha_0 is negative, but positive if another area is much larger than the global one.
     return float(abs(rates[0]) / rates[1])
 
 
 @dataclass(frozen=True)
 class Motion:
-    """Leading-order solution of the motion at large rho(0), as expressions in rho0 and the time.
+    """Phi_m and Phi_0 at leading order for large rho(0), as functions of rho0 and the time.
 
-    `Phi_m` and `Phi_0` contain rho0 and the symbol `scaled`, the initial rate alpha_m times the
-    time. `switch` is the value of `scaled` at which both rates are equal.
+    The symbol `scaled` in `Phi_m` and `Phi_0` is the time multiplied by alpha_m(0), the rate of
+    Phi_m at the start. `switch` is the value of `scaled` at which the rates of Phi_m and Phi_0 have
+    equal size.
     """
 
     Phi_m: sympy.Expr
@@ -152,11 +158,13 @@ class Motion:
 
 @cache
 def leading_motion() -> Motion:
-    r"""Solve for Phi_m and Phi_0 at large rho(0), until shortly after both rates are equal.
+    r"""Solve for Phi_m and Phi_0 at large rho(0), until shortly after their rates are equal.
 
-    At leading order in small A_m, the rates are :math:`A_m` and :math:`-A_0^2` (`leading_terms`).
-    With the total weight D at its initial value, :math:`A_m \propto e^{\Phi_m}` and
-    :math:`A_0 \propto e^{\Phi_0}`, so with :math:`a = \alpha_m(0)`
+    For small attention A_m to the own area and A_0 to the global area, the rates are proportional
+    to :math:`A_m` and :math:`-A_0^2` (`leading_terms`). While the total weight of the keys is near
+    its initial value, :math:`A_m \propto e^{\Phi_m}` and :math:`A_0 \propto e^{\Phi_0}`. With the
+    initial rate :math:`a = \alpha_m(0)` and the initial ratio :math:`\rho_0` of the rates,
+    therefore,
 
     .. math:: \dot\Phi_m = a\, e^{\Phi_m}, \qquad \dot\Phi_0 = -a \rho_0\, e^{2 \Phi_0}.
     """
@@ -173,18 +181,19 @@ def leading_motion() -> Motion:
 
 
 def leading_terms() -> tuple[int, int]:
-    """Lowest exponents of A_m in alpha_m and A_0 in alpha_0, without attention to other areas."""
+    """Lowest power of A_m in alpha_m, and of A_0 in alpha_0, if other areas get no attention."""
     own = sympy.Poly(feature_increment(OWN).subs({A_i: 0, Sigma: 0}), A_m)
     other = sympy.Poly(feature_increment(OTHER).subs({A_m: 0, Sigma: 0}), A_i)
     return tuple(min(power for (power,) in p.monoms()) for p in (own, other))
 
 
 def late_loss() -> sympy.Expr:
-    r"""Loss above the floor late in training, K / (4 t), for small :math:`x = 1 - A_m`.
+    r"""Loss above the floor late in training, K / (4 t) with the time t and K clusters.
 
-    For each cluster at z = 1 and without attention to other areas, A_m is a logistic function of
-    Phi_m and the loss above the floor is :math:`\gamma x^2 / (2 K)`. At leading order in x,
-    :math:`\dot x = -\dot\Phi_m A_m (1 - A_m) = -(\gamma/K) x^3`.
+    Let :math:`x = 1 - A_m` be the attention that is missing on the own area. If z = 1 and other
+    areas get no attention, A_m is a logistic function of Phi_m, and the loss above the floor is
+    :math:`\gamma x^2 / (2 K)` for each cluster. To leading order in small x, :math:`\dot x =
+    -\dot\Phi_m A_m (1 - A_m) = -(\gamma/K) x^3`.
     """
     x = sympy.Symbol("x", positive=True)
     alone = feature_increment(OWN).subs({A_i: 0, Sigma: 0, z_m: 1})
@@ -196,7 +205,7 @@ def late_loss() -> sympy.Expr:
 
 
 def gap() -> Evidence:
-    """Check the exponent of P in rho(0), derived from the exact rates at Q = 0."""
+    """Check that rho(0), from the exact rates at Q = 0, grows like P to the power Delta."""
     log_p = sympy.Symbol("l", positive=True)
     powers = {C_global: P**kappa_c, C_local: P**kappa_s, gamma: sympy.Rational(1, 2)}
     small = leading_ratio().subs(powers).subs(P, sympy.exp(log_p))
@@ -218,7 +227,7 @@ def gap() -> Evidence:
 
 
 def lemma_5_3() -> Evidence:
-    """Compute the switch of the dominant effects at large rho(0), from `leading_motion`.
+    """Compute the time and Phi_m, Phi_0 at which rho reaches 1, for large rho(0) (Lemma 5.3).
 
     The returned Evidence is undecided, because only a measurement can decide the lemma at finite P.
     """

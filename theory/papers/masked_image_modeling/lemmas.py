@@ -1,11 +1,12 @@
-"""Proofs by computation of the lemmas of the paper.
+"""Proofs of the paper's lemmas by computation.
 
-Statements typed in this file are compared with derived expressions, in two ways. For areas of any
-size, the loss is differentiated by the score of an arbitrary key (`recursion.key_increment`). For a
-small case, P = 5 with areas {0, 1}, {2, 3}, {4} and p = 2, every entry of the row e_p^T Q has a
-symbol; the loss is written out and differentiated for every mask that hides p. The derivatives are
-polynomials in the attention u_q, from which the row sum eliminates u_p. Tests replace the statement
-of a lemma to see its check fail.
+Each lemma is typed in this file and compared with expressions that are derived in two ways. For
+areas of any size, the loss is differentiated by the score of an arbitrary key
+(`recursion.key_increment`). In a small case, every entry of the row e_p^T Q has a symbol, and the
+loss is written out and differentiated for every mask that hides p. The small case has P = 5
+patches, areas {0, 1}, {2, 3}, {4}, and p = 2. The derivatives are polynomials in the attention u_q
+to the keys q; u_p is eliminated, because the attention sums to 1. The tests show that each check
+fails for a false statement.
 """
 
 from __future__ import annotations
@@ -45,18 +46,19 @@ PHI = sympy.symbols(f"Phi_:{max(AREAS) + 1}", real=True)
 UPS = sympy.symbols(f"Ups_:{len(AREAS)}", real=True)
 LATENTS = sympy.symbols(f"z_:{max(AREAS) + 1}", positive=True)
 ATTENTION = sympy.symbols(f"u_:{len(AREAS)}", positive=True)
-"""Symbols of the small case: trained row of Q (PHI, UPS), latents of areas, attention to keys."""
+"""Symbols of the small case: PHI and UPS are the trained row of Q, LATENTS the latents of the
+areas, and ATTENTION the attention to the keys."""
 
 
 @dataclass(frozen=True)
 class Masked:
-    """The small case of this module, with one set of masked patches."""
+    """Small case (`SMALL`, patch p = `QUERY`) with one set of masked patches."""
 
     hidden: frozenset[int]
 
     @cached_property
     def scores(self) -> list[sympy.Expr]:
-        """Score of every key for the query p, with a symbol for every entry of row p of Q."""
+        """Score of every key for the query p, in the symbols of the row e_p^T Q."""
         size, live = model.dimension(SMALL), model.position_index(SMALL, QUERY)
         entries = {model.feature_index(SMALL, 0, a): phi for a, phi in enumerate(PHI)}
         entries |= {model.position_index(SMALL, q): ups for q, ups in enumerate(UPS)}
@@ -65,23 +67,23 @@ class Masked:
         return model.scores(matrix, model.tokens(SMALL, patches, self.hidden), QUERY)
 
     def loss(self, weights: Sequence[sympy.Expr]) -> sympy.Expr:
-        """Half of the squared distance between output and target vectors."""
+        """Half of the squared distance between the output for p and the content of p."""
         patches = model.image(SMALL, 0, LATENTS)
         output = model.reconstruction(weights, patches, self.hidden)
         return model.squared_error(output, patches[QUERY])
 
     @cached_property
     def shares(self) -> Share:
-        """Mapping from area to A_a, the attention to its unmasked patches, in the symbols u_q."""
+        """Mapping from each area to the attention to its unmasked patches, in the symbols u_q."""
         return model.area_attention(ATTENTION, AREAS, self.hidden)
 
     @cached_property
     def squares(self) -> Share:
-        """Mapping from area to z^2 A^2: latent times attention to the area, squared."""
+        """Mapping from each area to (z A)^2, with its latent z and the attention A to it."""
         return {a: LATENTS[a] ** 2 * share**2 for a, share in self.shares.items()}
 
     def rate(self, entry: sympy.Symbol) -> sympy.Expr:
-        """Minus the derivative of the loss by an entry of Q, as a polynomial in the u_q."""
+        """Minus the derivative of the loss by an entry of Q, as a polynomial in the attention."""
         slope = -sympy.diff(self.loss(softmax(self.scores, Exponential)), entry)
         B = sympy.Symbol("B", positive=True)
         weights = [Exponential(score) for score in self.scores]
@@ -91,7 +93,7 @@ class Masked:
         )
 
     def normalised(self, expression: sympy.Expr) -> sympy.Expr:
-        """Eliminate the attention to p from an expression: all attention sums to 1."""
+        """Replace the attention to p by 1 minus the attention to all other keys."""
         rest = [u_q for q, u_q in enumerate(ATTENTION) if q != QUERY]
         return sympy.expand(sympy.expand(expression).subs(ATTENTION[QUERY], 1 - sum(rest)))
 
@@ -105,7 +107,7 @@ def small_cases() -> Iterator[Masked]:
 
 
 def live_entries() -> Evidence:
-    """Check for P = 4 that scores of a masked patch p contain only entries of row e_p of Q."""
+    """Check for P = 4 that the scores of a masked patch p contain only entries of e_p^T Q."""
     areas = ((0, 0, 1, 1), (0, 1, 0, 1))
     size, p = model.dimension(areas), 1
     matrix = sympy.Matrix(size, size, lambda i, j: sympy.Symbol(f"Q_{i}_{j}", real=True))
@@ -126,10 +128,11 @@ def live_entries() -> Evidence:
 
 
 def key_by_key(case: Masked, token: Callable[[int], sympy.Expr]) -> sympy.Expr:
-    """Lemma A.1 for one mask: minus the derivative of the loss by e_p^T Q v, for a unit vector v.
+    """Minus the derivative of the loss by e_p^T Q v, for a unit vector v and one mask (Lemma A.1).
 
-    The result is the sum of u_q <X_p - F_p, 1{q unmasked} X_q - F_p> token(q) over keys q, where
-    token(q) is the inner product of v with the token of key q.
+    The result is the sum over keys q of u_q <X_p - F_p, 1{q unmasked} X_q - F_p> token(q). Here u_q
+    is the attention to key q, X_q its content, F_p the output, and token(q) the inner product of v
+    with the token of q.
     """
     patches = model.image(SMALL, 0, LATENTS)
     output = model.reconstruction(ATTENTION, patches, case.hidden)
@@ -145,7 +148,7 @@ def key_by_key(case: Masked, token: Callable[[int], sympy.Expr]) -> sympy.Expr:
 
 
 def lemma_a_1(statement: Callable[..., sympy.Expr] = key_by_key) -> Evidence:
-    """Compare the gradient by every trained entry of Q with Lemma A.1."""
+    """Compare the derivative by every trained entry of Q with Lemma A.1."""
     pairs = []
     for case in small_cases():
         for entry in (*PHI, *UPS):
@@ -157,7 +160,7 @@ def lemma_a_1(statement: Callable[..., sympy.Expr] = key_by_key) -> Evidence:
 
 
 def _component(case: Masked, entry: sympy.Symbol, q: int) -> sympy.Expr:
-    """Component of the token of patch q along the feature or the position of an entry."""
+    """Component of the token of patch q along the feature or position that belongs to `entry`."""
     if entry in UPS:
         return sympy.Integer(UPS.index(entry) == q)
     unmasked = q not in case.hidden and PHI.index(entry) == AREAS[q]
@@ -165,13 +168,13 @@ def _component(case: Masked, entry: sympy.Symbol, q: int) -> sympy.Expr:
 
 
 def paper_loss(z: tuple[sympy.Symbol, ...], A: Share, m: int) -> sympy.Expr:
-    """Loss of a masked patch in area `m`, from latents and attention of the areas (Lemma A.8)."""
+    """Loss of a masked patch in area `m`, from latents and attention `A` of areas (Lemma A.8)."""
     others = sum(z[a] ** 2 * A[a] ** 2 for a in A if a != m)
     return (z[m] ** 2 * (1 - A[m]) ** 2 + others) / 2
 
 
 def lemma_a_8(statement: Callable[..., sympy.Expr] = paper_loss) -> Evidence:
-    """Compare the loss computed from vectors with Lemma A.8."""
+    """Compare the loss computed from vectors with the formula of Lemma A.8."""
     pairs = [
         (case.loss(ATTENTION), statement(LATENTS, case.shares, OWN_AREA)) for case in small_cases()
     ]
@@ -186,10 +189,11 @@ def lemma_a_8(statement: Callable[..., sympy.Expr] = paper_loss) -> Evidence:
 def paper_feature_rate(
     z: tuple[sympy.Expr, ...], A: Share, m: int, i: int, rest: sympy.Expr
 ) -> sympy.Expr:
-    """Rate of Phi of area `i` for a masked patch in area `m` (Lemma 5.1).
+    """Rate of Phi of area `i`, for a masked patch in area `m`, by Lemma 5.1.
 
     The tuple `z` holds the latent of every area; the mapping `A` gives the attention to the
-    unmasked patches of every area. `rest` is the sum of z^2 A^2 over all areas except m and i.
+    unmasked patches of every area. The expression `rest` is the sum of z^2 A^2 over all areas
+    except m and i.
     """
     if i == m:
         return z[m] * A[m] * (z[m] ** 2 * (1 - A[m]) ** 2 + rest)
@@ -198,7 +202,7 @@ def paper_feature_rate(
 
 
 def lemma_5_1(statement: Callable[..., sympy.Expr] = paper_feature_rate) -> Evidence:
-    """Compare the rates of the correlations with features with Lemma 5.1."""
+    """Compare the rates of Phi, the correlations with features, with Lemma 5.1."""
     z, A = (z_m, z_i), {0: A_m, 1: A_i}
     own = feature_increment(OWN).subs({A_i: 0})
     general = [
@@ -219,17 +223,18 @@ def lemma_5_1(statement: Callable[..., sympy.Expr] = paper_feature_rate) -> Evid
 def paper_position_rate(
     kind: str, latent: sympy.Expr, share: sympy.Expr, r: sympy.Expr
 ) -> sympy.Expr:
-    """Rate of Ups of one key, divided by the attention to this key: b_q - r (Lemma 5.2).
+    """Rate of Ups of a key q, divided by the attention to q, which is b_q - r by Lemma 5.2.
 
-    `kind` is ``OWN``, ``OTHER`` or ``MASKED``, according to the position of the key. `latent` and
-    `share` are z and A of the area of the key; `r` is the mean of b over all keys.
+    The key is unmasked in the patch's own area (`kind` is ``OWN``), unmasked in another area
+    (``OTHER``), or masked (``MASKED``). `latent` and `share` are the latent z of the key's area and
+    the attention A to it; `r` is the mean of b_q over all keys, weighted by the attention.
     """
     b = {OWN: latent**2 * (1 - share), OTHER: -(latent**2) * share, MASKED: 0}
     return b[kind] - r
 
 
 def lemma_5_2(statement: Callable[..., sympy.Expr] = paper_position_rate) -> Evidence:
-    """Compare the rates of the correlations with positions with Lemma 5.2."""
+    """Compare the rates of Ups, the correlations with positions, with Lemma 5.2."""
     r = NOTATION.symbol("r")
     general = {
         kind: sympy.expand(balanced(key_increment(kind)) - u * statement(kind, z, A, r)) == 0
@@ -252,7 +257,7 @@ def lemma_5_2(statement: Callable[..., sympy.Expr] = paper_position_rate) -> Evi
 def conserved_sum(
     rate: Callable[[Masked, int], sympy.Expr] = lambda case, q: case.rate(UPS[q]),
 ) -> Evidence:
-    """Check for every mask that the rates of Ups sum to zero over all positions."""
+    """Check for every mask that the sum of the rates of Ups over all positions is zero."""
     cases = list(small_cases())
     zero = count_equal([(sum(rate(case, q) for q in range(len(UPS))), 0) for case in cases])
     return Evidence(
@@ -263,11 +268,12 @@ def conserved_sum(
 
 
 def unavoidable() -> Evidence:
-    r"""Check the infimum L_p^low of the loss mask by mask (Lemma A.9, as re-derived).
+    r"""Check the infimum of the loss of patch p for every mask (Lemma A.9, derived anew).
 
-    As Phi of p's own area tends to :math:`+\infty` and Phi of all other areas to :math:`-\infty`,
-    all attention moves to p's unmasked own area. For each mask, the limit of the loss is compared
-    with 0 or :math:`z_m^2/2`, and its mean over masks with `unavoidable_error`.
+    Let Phi of p's own area m tend to :math:`+\infty` and Phi of all other areas to :math:`-\infty`.
+    Then all attention moves to the unmasked patches of area m, or to masked keys if there are none.
+    The limit of the loss is compared with 0 in the first case and with :math:`z_m^2/2` in the
+    second. Its mean over masks is compared with `unavoidable_error`.
     """
     right, size = 0, len(AREAS)
     z = LATENTS[OWN_AREA]
@@ -293,7 +299,7 @@ def unavoidable() -> Evidence:
 
 
 def _limit_of_loss(case: Masked) -> sympy.Expr:
-    """Limit of the loss for Phi_m -> +infinity and Phi_a -> -infinity for all other areas a."""
+    """Limit of the loss as Phi of the own area tends to infinity and all other Phi to -infinity."""
     y = sympy.Symbol("y", positive=True)
     weights = [
         w * (1 if q in case.hidden else 1 / y if AREAS[q] == OWN_AREA else y)

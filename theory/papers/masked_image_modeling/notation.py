@@ -2,25 +2,27 @@ r"""Notation and events of Huang, Wen, Chi, Liang, "Feature-Position Correlation
 
 Areas of a cluster are numbered from 0, the global area; the paper numbers them from 1.
 
-`EVENTS` are the phases of training, as rules on the order parameters of one local and one global
-row. Let m be the area of a local patch p, 0 the global area, and :math:`\rho = |\alpha_0|/\alpha_m`
-the ratio of the rates of Phi_0 and Phi_m (Lemma 5.1):
+`EVENTS` are the phases of training, as rules on the order parameters of a local patch p and of a
+global patch. Let m be the area of p, and 0 the global area. :math:`\rho = |\alpha_0|/\alpha_m` is
+the ratio of the rates of Phi_0 and Phi_m, the correlations of p with the features of these areas
+(Lemma 5.1):
 
-- ``E0``: training starts in Phase I, :math:`\rho > 1`. A run with E0 (always at time 0) has two
-  phases, a run without it has one.
-- ``E1``: end of Phase I, stage 1, :math:`\Phi_0 \leq -(\Delta_{\mathrm{eff}}/2 - 0.01) \ln P / U`.
-  ``E1p`` is the form of the paper, with Delta.
-- ``E2``: switch of the dominant effects (Lemma 5.3), :math:`\rho \leq 1`.
-- ``E3``: end of Phase I, stage 2; its threshold uses the convention c = 0.1.
-- ``E4``: end of rapid growth, half of the attention is on the own unmasked area. ``E4p`` is the
-  form of the paper, :math:`\Phi_m \geq (1 - \kappa_s) \ln P / L`.
-- ``E5``: convergence, after E4: the loss of the patch is within :math:`2 \gamma` `EPSILON` of its
-  floor, which is `EPSILON` at :math:`\gamma = 1/2`. A patch contributes to the loss only when
-  masked, so for small gamma its loss is small from the start.
-- ``E4_global``, ``E5_global``: E4 and E5 of a global patch and its own area.
+- ``E0``: training starts in Phase I, because :math:`\rho > 1`. A run with E0 (always at time 0) has
+  two phases; a run without E0 has one.
+- ``E1``: Phase I, stage 1, ends with
+  :math:`\Phi_0 \leq -(\Delta_{\mathrm{eff}}/2 - 0.01) \ln P / U`. The paper has Delta in place of
+  :math:`\Delta_{\mathrm{eff}}`, as in ``E1p``.
+- ``E2``: the dominant effect switches with :math:`\rho \leq 1` (Lemma 5.3).
+- ``E3``: Phase I, stage 2, ends; its threshold uses c = 0.1, by convention.
+- ``E4``: rapid growth ends; half of p's attention is on unmasked patches of area m. ``E4p`` uses
+  the paper's threshold, :math:`\Phi_m \geq (1 - \kappa_s) \ln P / L`.
+- ``E5``: training converges, after E4: the loss of p is at most :math:`2 \gamma` `EPSILON` above
+  its floor. The factor :math:`\gamma` is the probability that p is masked; if p is not masked, it
+  adds nothing to the loss.
+- ``E4_global`` and ``E5_global``: E4 and E5 hold for the global patch and its own area.
 
-Rules are evaluated from the start of training, except those with ``after``. A ``guard`` that is not
-positive disables a threshold already exceeded at time 0 for lack of a positive gap.
+Rules are evaluated from the start of training, or from the event that ``after`` names. A rule is
+disabled while its ``guard`` is not positive; without a positive gap, it would hold at time 0.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ from theory.notation import (
 
 
 def row_in_latex(row: str) -> str:
-    """Name of a row type for upright LaTeX letters, with spaces for underscores."""
+    """Name of a row type in LaTeX, with spaces in place of underscores."""
     return row.replace("_", r"\ ")
 
 
@@ -132,17 +134,17 @@ NOTATION = Notation(
 
 
 ORDER_PARAMETERS = ("rho", "alpha_m", "alpha_0", "Phi_m", "Phi_0", "A_m", "gap", "A_g", "gap_g")
-"""Symbols in the rules of events; every problem of this system reports them at every step.
-`reference` selects the local patch and the cluster that define the areas m and 0, and the global
-patch that defines ``A_g`` and ``gap_g``. ``A_m`` and ``A_g`` are means over masks that hide this
-patch and leave another patch of its area unmasked, or NaN if no such mask exists. If all areas are
+"""Symbols that the rules of events use; every problem of this system reports them at every step.
+`reference` selects the local patch of ``A_m`` and ``gap``, the cluster of the areas m and 0, and
+the global patch of ``A_g`` and ``gap_g``. ``A_m`` and ``A_g`` are means over the masks that hide
+the selected patch but not its whole area; they are NaN if there is no such mask. If all areas are
 global, only ``A_g`` and ``gap_g`` are finite."""
 
 CONSTANTS = ("P", "gamma", "L", "U", "kappa_s", "Delta", "Delta_eff")
-"""Symbols in the rules of events that are parameters of a problem."""
+"""Parameters of a problem that the rules of events use."""
 
 EPSILON = sympy.Rational(1, 1000)
-"""Loss above the floor at which training counts as converged, for gamma = 1/2."""
+"""Training has converged, for gamma = 1/2, when the loss exceeds its floor by at most this."""
 
 rho, alpha_m, alpha_0, Phi_m, Phi_0, A_m, gap, A_g, gap_g = NOTATION.symbols(
     " ".join(ORDER_PARAMETERS)
@@ -151,16 +153,16 @@ P, gamma, L, U, kappa_s, Delta, Delta_eff = NOTATION.symbols(" ".join(CONSTANTS)
 
 SLACK = sympy.Rational(1, 100)
 STAGE_2 = sympy.Rational(1, 10)
-"""Constant c in the threshold of Phase I, stage 2, chosen by convention."""
+"""Constant c in the threshold for the end of Phase I, stage 2; its value is a convention."""
 HALF = sympy.Rational(1, 2)
 STAGE_2_GAP = (Delta / 2 + SLACK + STAGE_2 * (1 - kappa_s)) * sympy.log(P) / L
-"""Threshold of Phi_m - Phi_0 for the end of Phase I, stage 2."""
+"""Phase I, stage 2, ends when Phi_m - Phi_0 reaches this threshold."""
 CONVERGED = 2 * gamma * EPSILON
-"""Threshold of the loss above the floor for convergence."""
+"""Training has converged when the loss exceeds its floor by at most this."""
 
 
 def _stage_1_depth(difference: sympy.Expr) -> sympy.Expr:
-    """Threshold of -Phi_0 for the end of Phase I, stage 1, computed from an information gap."""
+    """Value of -Phi_0 at the end of Phase I, stage 1, for the information gap `difference`."""
     return (difference / 2 - SLACK) * sympy.log(P) / U
 
 

@@ -1,13 +1,15 @@
-r"""Smallest loss that correlations with positions alone can reach (Section 3.1).
+r"""Minimum loss if all correlations with features are zero (Section 3.1).
 
-For Phi = 0 the attention of a patch p is the same for all images: :math:`u_q = w_q / D` is any
-point of the simplex, and :math:`A_a` is linear in u, so the loss is a convex quadratic
+For Phi = 0 the attention u of a patch p to the keys is the same for all images, and can be any
+point of the simplex. The attention :math:`A_a` to the unmasked patches of an area a is linear in u,
+so the loss is a convex quadratic function of u,
 
 .. math:: L_p(u) = \frac{\gamma}{2 K} \sum_k E\Big[z_m^2 (1 - A_m)^2 + \sum_{a \neq m} z_a^2 A_a^2
    \,\Big|\, p \in M\Big].
 
-The minimum over the simplex is the smallest loss over all Ups. The duality gap bounds the minimum
-from below, so the bound does not depend on the accuracy of the minimizer.
+The minimum over the simplex is the infimum over all correlations Ups with positions. A lower bound
+of the minimum follows from the gradient at any point, so it holds even if the minimizer is
+inaccurate.
 """
 
 from __future__ import annotations
@@ -23,8 +25,8 @@ from theory.papers.masked_image_modeling.model import latent_moment
 class Quadratic(NamedTuple):
     """Loss c - b u + u H u / 2 of a masked patch p whose attention u is the same for all images.
 
-    The field `linear`, shape (P,), is b, and `square`, shape (P, P), is H; the rows and columns of
-    H that belong to the masked patch p are zero.
+    The fields are c = `constant`, b = `linear`, shape (P,), and H = `square`, shape (P, P). The row
+    and the column p of H are zero.
     """
 
     constant: float
@@ -55,7 +57,7 @@ def position_loss(law: Any, p: int) -> Quadratic:
 
 
 class Least(NamedTuple):
-    """Lower bound and value of a patch's smallest loss with one attention for all images."""
+    """Minimum loss of a patch whose attention is the same for all images: lower and upper bound."""
 
     lower: float
     upper: float
@@ -63,7 +65,7 @@ class Least(NamedTuple):
 
 
 def least_by_positions(law: Any, p: int) -> Least:
-    """Minimize the loss of masked patch p over attention that is the same for all images."""
+    """Minimize the loss of masked patch p over its attention, if it is the same for all images."""
     from scipy.optimize import minimize
 
     loss = position_loss(law, p)

@@ -1,20 +1,21 @@
-r"""Reduced dynamics: gradient descent on every row of Q as a recursion on a few correlations.
+r"""Reduced dynamics: gradient descent as a recursion of a few correlations for each row of Q.
 
-Fix p, a cluster and a mask that hides p; m is p's area. Key q of area a has the weight :math:`w_q =
-e^{\Upsilon_q + 1\{q \notin M\} z_a \Phi_a}`, the attention :math:`u_q = w_q/\sum w`, and
-:math:`A_a` is the attention to the unmasked patches of a. The loss (Lemma A.8) is
+Fix a patch p in area m, a cluster and a mask that hides p. Key q in area a has the weight
+:math:`w_q = e^{\Upsilon_q + 1\{q \notin M\} z_a \Phi_a}` and the attention :math:`u_q = w_q/\sum
+w`. The attention to the unmasked patches of area a is :math:`A_a`. The loss (Lemma A.8) is
 
 .. math:: \ell = \tfrac12\big[z_m^2 (1 - A_m)^2 + \sum_{a \neq m} z_a^2 A_a^2\big].
 
 `key_increment` differentiates the loss by the score of an arbitrary key. All other keys enter
-through a few totals, so the result holds for areas of any size. Summing over the keys that share a
-Phi or an Ups gives Lemmas 5.1 and 5.2. With :math:`u_q (b_q - r)` the result of `key_increment`,
-:math:`r = \sum_q u_q b_q = z_m^2 A_m (1 - A_m) - \sum_{a \neq m} z_a^2 A_a^2`, and per entry of Q,
+through a few sums, so the result holds for areas of any size. It has the form :math:`u_q (b_q -
+r)`, with :math:`r = \sum_q u_q b_q = z_m^2 A_m (1 - A_m) - \sum_{a \neq m} z_a^2 A_a^2`. Its sum
+over all keys with the same Phi or Ups gives the rates alpha and beta of Lemmas 5.1 and 5.2. A step
+of gradient descent changes the entries of Q as follows,
 
     Phi_a <- Phi_a + eta alpha_a,    Ups_q <- Ups_q + eta beta_q,
 
-with alpha and beta averaged over clusters, masks and latents. Rows of different p do not interact:
-each row type has its own recursion, built from `Cluster` objects.
+with alpha and beta averaged over clusters, masks and latents. Rows of different p do not interact,
+so each row type has its own recursion, built from `Cluster` objects.
 """
 
 from __future__ import annotations
@@ -34,18 +35,17 @@ P, C_global, C_local = NOTATION.symbols("P C_global C_local")
 A_m, A_i, Sigma, u, z_m, z_i, r = NOTATION.symbols("A_m A_i Sigma u z_m z_i r")
 
 OWN, OTHER, MASKED = "own", "other", "masked"
-"""Kinds of keys: unmasked in p's area, unmasked in another area, masked (including p itself)."""
+"""Kinds of keys: unmasked in p's area, unmasked in another area, and masked (such as p itself)."""
 
 
 @cache
 def key_increment(kind: str) -> sympy.Expr:
     r"""Minus the derivative of the loss of patch p by the score of one key.
 
-    The other keys enter through the sum R of their weights, the parts of R in p's area and in area
-    i, and the sum of :math:`z^2 (\text{weight})^2` over all other areas. `kind` is the kind of the
-    key: ``"own"``, ``"masked"``, or ``"other"`` for a key in area i. The result contains the
-    attention u to the key, A_m, A_i, z_m, z_i, and Sigma, the sum of z^2 A^2 over all areas except
-    m and i.
+    The key is unmasked in p's area m (`kind` is ``"own"``), unmasked in another area i
+    (``"other"``), or masked (``"masked"``). All other keys enter through sums of their weights. The
+    result contains the attention u to the key, the attention A_m and A_i to areas m and i, and
+    their latents z_m and z_i. It also contains Sigma, the sum of z^2 A^2 over all other areas.
     """
     score, total, B = sympy.symbols("s R B", real=True)
     in_own, in_other, in_rest = sympy.symbols("R_m R_i S_R", real=True)
@@ -68,29 +68,32 @@ def key_increment(kind: str) -> sympy.Expr:
 
 @cache
 def feature_increment(kind: str) -> sympy.Expr:
-    """Minus the derivative of the loss by Phi of p's own area (``"own"``) or area i (``"other"``).
+    """Minus the derivative of the loss by Phi of p's area (``"own"``) or of area i (``"other"``).
 
-    The scores of the unmasked keys of an area contain z Phi; the attention to them sums to A.
+    The score of every unmasked key of an area contains Phi times the area's latent z. The attention
+    to these keys has the sum A.
     """
     latent, share = (z_m, A_m) if kind == OWN else (z_i, A_i)
     return sympy.factor(latent * key_increment(kind).subs(u, share))
 
 
 def balanced(increment: sympy.Expr) -> sympy.Expr:
-    """Express Sigma in an increment by r, which gives u (b - r), or z A (b - r) for a Phi."""
+    """Replace Sigma by r (the mean of b) in an increment, which gives it the form u (b - r)."""
     rest = z_m**2 * A_m * (1 - A_m) - z_i**2 * A_i**2 - r
     return sympy.factor(sympy.expand(increment.subs(Sigma, rest)))
 
 
 AREA = sympy.Symbol("i", integer=True, positive=True)
-"""Index of an area in a class of several areas."""
+"""Index i of an area within a class of several areas."""
 
 
 @dataclass(frozen=True)
 class Slot:
-    """Class of areas of a cluster: name of Phi, number of areas, and patches per Ups in each area.
+    """Class of areas of a cluster that have the same Phi and the same numbers of patches.
 
-    `cluster` is the suffix in the names of the cluster's latents, empty for a single cluster.
+    `phi` is the name of Phi, and `multiplicity` the number of areas. Each pair in `cells` holds the
+    name of an Ups and the number of patches with it in each area. `cluster` is the suffix of the
+    cluster's symbols, empty if there is only one cluster.
     """
 
     phi: str
@@ -111,11 +114,11 @@ def entry_of(row: str, kind: str, name: str) -> sympy.Symbol:
 
 
 Clusters = Sequence[Sequence[Slot]]
-"""Classes of areas of each cluster, with the own area of patch p first."""
+"""Classes of areas for each cluster; the first class is the own area of patch p."""
 
 
 def family_slots() -> dict[str, Clusters]:
-    """Classes of areas for local and for global rows of one cluster with symbolic sizes."""
+    """Classes of areas of a cluster with symbolic sizes, for a local and for a global patch p."""
     one, runs = sympy.Integer(1), (P - C_global) / C_local
     local = [
         Slot("target", one, (("self", one), ("own", C_local - 1))),
@@ -130,7 +133,7 @@ def family_slots() -> dict[str, Clusters]:
 
 
 def slots_of(row: RowType) -> Clusters:
-    """Classes of areas of each cluster, relative to the rows of one type."""
+    """Classes of areas of each cluster, relative to the patch p of a row type."""
     return [
         [
             Slot(
@@ -146,7 +149,7 @@ def slots_of(row: RowType) -> Clusters:
 
 
 def class_sizes(row: str, clusters: Clusters) -> dict[sympy.Symbol, sympy.Expr]:
-    """Mapping from each scalar of a row type to the number of entries of one row that share it."""
+    """Mapping from each scalar of a row type to the number of entries of one row with its value."""
     sizes: dict[sympy.Symbol, sympy.Expr] = {}
     for k, slots in enumerate(clusters):
         for slot in slots:
@@ -160,13 +163,13 @@ def class_sizes(row: str, clusters: Clusters) -> dict[sympy.Symbol, sympy.Expr]:
 
 @dataclass(frozen=True)
 class Cluster:
-    """Classes of the areas of one cluster relative to a row type, p's own area first."""
+    """Classes of areas of one cluster, as seen from the patch p of a row type, own area first."""
 
     row: str
     slots: tuple[Slot, ...]
 
     def named(self, letter: str, slot: Slot) -> sympy.Expr:
-        """Symbol of a letter with the index of an area: m, the name of its class, or i."""
+        """Symbol of a letter, such as A, with the index of an area: m, the class's name, or i."""
         if slot is self.slots[0]:
             return sympy.Symbol(f"{letter}_m{slot.cluster}", real=True)
         whole = f"{letter}_{slot.phi}{slot.cluster}"
@@ -177,16 +180,16 @@ class Cluster:
 
     @property
     def total(self) -> sympy.Symbol:
-        """Symbol of the sum of the weights of all keys."""
+        """Symbol N of the sum of the weights of all keys in this cluster."""
         return sympy.Symbol(f"N{self.slots[0].cluster}", positive=True)
 
     @property
     def mean(self) -> sympy.Symbol:
-        """Symbol of r, the mean of b over all keys, for this cluster."""
+        """Symbol r of the mean of b over all keys, weighted by the attention, in this cluster."""
         return sympy.Symbol(f"{r.name}{self.slots[0].cluster}", real=True)
 
     def cells(self, slot: Slot) -> list[tuple[sympy.Symbol, sympy.Expr, sympy.Expr]]:
-        """Ups, numbers of unmasked and masked patches (with p), for each Ups class of an area."""
+        """For each Ups in an area: symbol, and numbers of unmasked and of masked patches."""
         several = len([name for name, _ in slot.cells if name != "self"]) > 1
         cells = []
         for name, size in slot.cells:
@@ -196,12 +199,12 @@ class Cluster:
         return cells
 
     def weight(self, slot: Slot, ups: sympy.Symbol, h: sympy.Expr) -> sympy.Expr:
-        """Total weight of `h` unmasked patches with the correlation `ups` in an area of a class."""
+        """Sum of the weights of `h` unmasked patches with the correlation `ups` in one area."""
         phi = entry_of(self.row, "Phi", slot.phi)
         return h * sympy.exp(ups + self.named("z", slot) * phi)
 
     def definitions(self) -> dict[sympy.Expr, sympy.Expr]:
-        """Equations of the total weight N, of the attention to each area, and of r."""
+        """Definitions of the total weight N, of the attention A to each area, and of r."""
         weights, shares = [], {}
         for slot in self.slots:
             cells = self.cells(slot)
@@ -219,7 +222,7 @@ class Cluster:
         return self.named("z", self.slots[0]), self.named("A", self.slots[0])
 
     def others(self) -> sympy.Expr:
-        """Sum of z^2 A^2 over all areas except p's own."""
+        """Sum of z^2 A^2 (latent z, attention A) over all areas except p's own."""
         parts = [(k, self.named("z", k) ** 2 * self.named("A", k) ** 2) for k in self.slots[1:]]
         return sympy.Add(*[slot.summed(part) for slot, part in parts])
 
@@ -228,7 +231,7 @@ class Cluster:
         return sympy.factor(model.area_loss(self.own, {})) + self.others() / 2
 
     def rates(self) -> dict[sympy.Symbol, sympy.Expr]:
-        """Mapping from each scalar to minus the derivative of the loss by it, before averaging."""
+        """Mapping from each scalar to minus the loss's derivative by it, before the expectation."""
         rates: dict[sympy.Symbol, sympy.Expr] = {}
         for position, slot in enumerate(self.slots):
             kind, here = OTHER if position else OWN, (self.named("z", slot), self.named("A", slot))
@@ -248,10 +251,11 @@ class Cluster:
 
 
 def push(kind: str, attention: sympy.Expr, latent: sympy.Expr, area: sympy.Expr) -> sympy.Expr:
-    """Minus the derivative of the loss by the score of one key, as attention times (b - r).
+    """Minus the derivative of the loss by the score of one key, in the form u (b - r).
 
-    `kind` is ``"own"``, ``"other"`` or ``"masked"``. `attention` is the attention to the key, or to
-    all keys of its area. `latent` and `area` are z and A of the area of the key.
+    `kind` is ``"own"``, ``"other"`` or ``"masked"``. `attention` is u, the attention to the key, or
+    the attention to all keys of its area. `latent` is the latent of this area, and `area` the
+    attention to its unmasked patches.
     """
     inside = sympy.expand(balanced(key_increment(kind)) / u)
     names = {z_m: latent, A_m: area} if kind == OWN else {z_i: latent, A_i: area}

@@ -1,10 +1,10 @@
-r"""Smallest number of patches at which asymptotic statements of the paper become visible.
+r"""Minimum number P of patches at which the paper's statements about large P are visible.
 
-The statements concern large P at fixed exponents :math:`C_g = P^{\kappa_c}`,
-:math:`C_s = P^{\kappa_s}`. The ratio rho(0) is exact for every P (`initial_ratio`), and
-`leading_motion` gives the motion while A_m is small. A statement is visible once its powers of P,
-such as :math:`P^{0.01}` in the threshold of stage 1, exceed the constants. The results are
-estimates: the motion assumes large rho(0) and z = 1.
+The statements fix the exponents of the area sizes :math:`C_g = P^{\kappa_c}` (global) and
+:math:`C_s = P^{\kappa_s}` (local). A statement is visible if its powers of P, such as
+:math:`P^{0.01}` in the threshold of stage 1, exceed its constants. The ratio rho(0) is exact for
+every P (`initial_ratio`). The motion of Phi_m and Phi_0 is that of `leading_motion`, which assumes
+large rho(0), z = 1 and small attention to the own area; hence the results are estimates.
 """
 
 from __future__ import annotations
@@ -26,18 +26,19 @@ rho0 = NOTATION.symbol("rho0")
 Condition = Callable[[Any, Any, float], bool]
 """Function of P, rho(0) and Delta that returns whether a statement of the paper is visible."""
 MOST = 1500.0
-"""Largest ln P of the search."""
+"""Maximum of ln P in the search; if no P below it is large enough, the result is infinite."""
 FINE = 1e-3
-"""Accuracy of ln P at which the search stops."""
+"""The search ends when the interval that contains ln P is shorter than this."""
 
 
 def least_patches(
     condition: Condition, exponents: tuple[float, float], share: float, start: float
 ) -> float:
-    """Smallest number of patches P >= `start` at which a condition holds, for fixed exponents.
+    """Minimum number of patches P >= `start` at which a condition holds, at given exponents.
 
-    The condition must stay true for every larger P. `exponents` holds kappa_c and kappa_s; `share`
-    is gamma, the share of masked patches. Returns inf if the condition fails up to P = e^1500.
+    If the condition holds for some P, it must hold for every larger P. `exponents` holds kappa_c
+    and kappa_s; `share` is the share of masked patches, gamma. Returns inf if the condition does
+    not hold up to P = e^1500.
 
     Examples
     --------
@@ -63,34 +64,35 @@ def least_patches(
 
 
 def ratio_at_start(size: Any, exponents: tuple[float, float], share: float) -> Any:
-    """Exact rho(0) of one cluster of P = `size` patches at z = 1, with real-valued area sizes.
+    """Exact rho(0) of a cluster of P = `size` patches at z = 1; area sizes need not be integers.
 
-    `exponents` holds kappa_c and kappa_s; `share` is gamma, the share of masked patches.
+    `exponents` holds kappa_c and kappa_s; `share` is the share of masked patches, gamma.
     """
     kappa_c, kappa_s = exponents
     return _ratio()(size, size**kappa_c, size**kappa_s, share * size)
 
 
 def first_phase(size: Any, ratio: Any, gap: float) -> bool:
-    """Whether training starts in Phase I: the ratio rho(0) exceeds 1."""
+    """Whether training starts in Phase I, that is, whether rho(0) = `ratio` is above 1."""
     del size, gap
     return bool(ratio > 1)
 
 
 def threshold_before_switch(size: Any, ratio: Any, gap: float) -> bool:
-    r"""Whether :math:`\Phi_0` reaches :math:`-(\Delta/2 - 0.01) \ln P` before the switch of rates.
+    r"""Whether :math:`\Phi_0` is below :math:`-(\Delta/2 - 0.01) \ln P` when rho reaches 1.
 
-    At leading order the switch is at :math:`\Phi_0 = -\tfrac12 \ln(2 \rho_0 / 3)`, where rho_0 is
-    the argument `ratio`; the arguments `size` and `gap` are P and Delta.
+    At leading order, rho reaches 1 at :math:`\Phi_0 = -\tfrac12 \ln(2 \rho_0 / 3)`. The arguments
+    are P = `size`, rho_0 = `ratio` and Delta = `gap`.
     """
     _, at_switch, _ = _motion()
     return bool(at_switch(ratio) <= -(gap / 2 - float(SLACK)) * mpmath.log(size))
 
 
 def growth_in_stage_1(size: Any, ratio: Any, gap: float) -> Any:
-    r"""Relative growth of A_m up to the end of stage 1, at leading order :math:`e^{\Phi_m} - 1`.
+    r"""Relative growth of A_m until the end of stage 1, :math:`e^{\Phi_m} - 1` at leading order.
 
-    Stage 1 ends at :math:`\Phi_0 = -(\Delta/2 - 0.01) \ln P`.
+    Stage 1 ends at :math:`\Phi_0 = -(\Delta/2 - 0.01) \ln P`. The arguments are P = `size`, rho(0)
+    = `ratio` and Delta = `gap`.
     """
     own, _, _ = _motion()
     passed = (size ** (gap - 2 * float(SLACK)) - 1) / (2 * ratio)
@@ -98,10 +100,11 @@ def growth_in_stage_1(size: Any, ratio: Any, gap: float) -> Any:
 
 
 def change_after_switch(size: Any, ratio: Any, gap: float) -> Any:
-    r"""Change of :math:`\Phi_0` from the switch until A_m is large, over its value at the switch.
+    r"""Change of :math:`\Phi_0` after rho reaches 1, divided by :math:`\Phi_0` at that time.
 
-    At leading order the switch is at a t = 1/3, and :math:`\Phi_m` diverges at a t = 1, where a is
-    the initial rate of Phi_m. The arguments are P, rho(0) and Delta.
+    With a the initial rate of :math:`\Phi_m` and t the time, rho reaches 1 at a t = 1/3 at leading
+    order, and :math:`\Phi_m` diverges at a t = 1, where the change ends. The arguments are P =
+    `size`, rho(0) = `ratio` and Delta = `gap`.
     """
     del size, gap
     _, at_switch, at_end = _motion()
@@ -117,7 +120,7 @@ def _ratio() -> Callable[..., Any]:
 
 @cache
 def _motion() -> tuple[Callable[..., Any], ...]:
-    """Functions for Phi_m by a t, Phi_0 at the switch by rho(0), and Phi_0 at a t = 1 by rho(0)."""
+    """Functions Phi_m(a t), Phi_0(rho(0)) when rho reaches 1, and Phi_0(rho(0)) at a t = 1."""
     motion = leading_motion()
     at_switch = motion.Phi_0.subs(motion.scaled, motion.switch)
     at_end = motion.Phi_0.subs(motion.scaled, 1)

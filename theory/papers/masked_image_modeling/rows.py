@@ -1,11 +1,12 @@
 r"""Maps between the full matrix Q and the reduced state: row types and their classes of entries.
 
-The trained entries of Q are :math:`\Upsilon_{p \to q} = e_p^\top Q e_q` and
-:math:`\Phi_{p \to v} = e_p^\top Q v`. A scalar of the reduced problem is named
-``<row>_Ups_<class>`` or ``<row>_Phi_<class>``. With one cluster, a row type is named ``local`` or
-``global``. With several clusters, its name is ``B`` and one digit per cluster, 1 if its patches are
-global in this cluster. ``B10`` includes ``B01`` if both have one type. A type whose patches are
-global in different numbers of clusters is named ``patch``. Equal names are numbered: ``local_1``.
+The trained entries of Q are :math:`\Upsilon_{p \to q} = e_p^\top Q e_q` and :math:`\Phi_{p \to v} =
+e_p^\top Q v`. A scalar of the reduced problem is named ``<row>_Ups_<class>`` or
+``<row>_Phi_<class>``, where ``<row>`` is the name of a row type. With one cluster, this name is
+``local`` or ``global``. With several clusters, it is ``B`` and a digit for each cluster: 1 if the
+patches are global in this cluster, else 0. If patches global in the first and in the second cluster
+have the same type, it is ``B10``. A type whose patches are global in different numbers of clusters
+is named ``patch``. Types of the same name get numbers: ``local_1``, ``local_2``.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ REPORTED = (
     ("spread", r"\mathrm{spread}", "largest spread of entries that one scalar stands for"),
     ("dead", r"|v^\top Q|", "largest entry of Q from a feature, which never moves"),
 )
-"""Observables that the notation table lacks, each as (name, LaTeX, meaning)."""
+"""Observables that are not in the notation table, each as (name, LaTeX, meaning)."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Row types of given parameters, with their smallest loss and largest attention."""
+    """Row types of a problem: names and sizes of their scalars, and their unavoidable loss."""
 
     parameters: Any
     types: tuple[RowType, ...]
@@ -64,7 +65,7 @@ class Rows:
 
     @cached_property
     def scalars(self) -> tuple[str, ...]:
-        """Name of every Ups and Phi of every row, in the order of the state."""
+        """Names of the scalars Ups and Phi of every row type, in the order of the state."""
         names: list[str] = []
         for row, kind in zip(self.names, self.types, strict=True):
             names += [f"{row}_Ups_{_word(name)}" for name in kind.ups_names]
@@ -73,7 +74,7 @@ class Rows:
 
     @cached_property
     def notation(self) -> Notation:
-        """Notation of the system, with the scalars, attention and observables of these rows."""
+        """Notation of the system, extended by the scalars and observables of these row types."""
         letters = dict(NOTATION)
         for row, kind in zip(self.names, self.types, strict=True):
             entries = entries_of_row(row, kind.ups_names, kind.phi_names)
@@ -86,7 +87,7 @@ class Rows:
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
-        """State index of the first Ups of every row type, then the total number of scalars."""
+        """Index of the first scalar of every row type in the state, then the number of scalars."""
         sizes = [len(row.ups_names) + len(row.phi_names) for row in self.types]
         return tuple(int(index) for index in np.cumsum([0, *sizes]))
 
@@ -103,7 +104,7 @@ class Rows:
 
     @cached_property
     def own_sizes(self) -> IntArray:
-        """Size of the own area of every row type in every cluster, shape (rows, K)."""
+        """Size of the area of a row type's patches in every cluster, shape (row types, K)."""
         areas = self.parameters.area_ids
         sizes = [np.bincount(cluster) for cluster in areas]
         return np.array(
@@ -116,7 +117,7 @@ class Rows:
 
     @cached_property
     def hidden(self) -> FloatArray:
-        """Probability that the whole area of a masked patch is masked, shape (rows, K)."""
+        """Probability that the area of a masked patch is fully masked, shape (row types, K)."""
         law = self.parameters
         mask_chance = Fraction(law.masked, law.P)
         chances = [
@@ -127,7 +128,7 @@ class Rows:
 
     @cached_property
     def floors(self) -> FloatArray:
-        """Unavoidable loss L*_p of every row type, from masks that hide p's whole area."""
+        """Unavoidable loss L*_p of a patch of every row type, shape (row types,)."""
         law = self.parameters
         square = latent_moment(law.z, law.odds, 2)
         floors = [
@@ -138,17 +139,17 @@ class Rows:
 
     @property
     def floor(self) -> float:
-        """Unavoidable loss L*, the sum of L*_p over all patches."""
+        """Unavoidable loss of all patches, the sum of L*_p over all patches p."""
         return float(self.many @ self.floors)
 
     @cached_property
     def mates(self) -> FloatArray:
-        """Probability that the area of a masked patch has an unmasked patch, shape (rows,)."""
+        """Probability that the area of a masked patch has an unmasked patch, shape (row types,)."""
         return np.asarray(1.0 - self.hidden.mean(axis=1))
 
     @cached_property
     def views(self) -> tuple[View | None, View]:
-        """Views of the rows for local areas (None if no area is local) and for global areas."""
+        """Row types that represent local areas (None if no area is local) and global areas."""
         areas = self.parameters.area_ids
         far = view(areas, self.types, local=False)
         assert far is not None
@@ -156,9 +157,9 @@ class Rows:
 
     @cached_property
     def references(self) -> IntArray:
-        """State indices of Phi_m and Phi_0, then indices of the local and the global row type.
+        """State indices of Phi_m and Phi_0, and numbers of the local and the global row type.
 
-        The first three indices are -1 if no patch is in a local area.
+        The first three numbers are -1 if no patch is in a local area.
         """
         near, far = self.views
         if near is None:
@@ -168,9 +169,9 @@ class Rows:
         return np.array(indices, dtype=np.int64)
 
     def roles(self, local: bool) -> tuple[str, str, list[str]]:
-        """Name of the local or global reference row type, its own Phi, and its other scalars.
+        """Name of the local or global row type of `views`, its Phi of the own area, and the rest.
 
-        For a local row type, the other scalars exclude Phi of the global area.
+        The rest are the other scalars of the row type, without Phi of the global area.
         """
         view = self.views[0 if local else 1]
         assert view is not None
@@ -183,8 +184,8 @@ class Rows:
     def attention_map(self, state: FloatArray, cluster: int = 0, z: float = 1.0) -> FloatArray:
         """Attention between all patches on an unmasked image of a cluster, shape (P, P).
 
-        Queries contain only positions, because the loss depends only on masked patches as queries.
-        Every latent has the value z; `state` is a state of the reduced problem.
+        Every query is the token of a masked patch, its position, because only masked patches add to
+        the loss. Every latent has the value z; `state` is a state of the reduced problem.
         """
         areas, P = self.parameters.area_ids, self.parameters.P
         feature, scores = feature_offsets(areas)[cluster] + areas[cluster], np.empty((P, P))
@@ -198,9 +199,9 @@ class Rows:
         return self.starts[row] + len(self.types[row].ups_names)
 
     def pairs(self, kind: int, index: int) -> IntArray:
-        """Pairs (p, feature) that share the Phi at `index` of the state, shape (pairs, 2).
+        """Pairs (p, feature) whose Phi is the scalar `index` of the state, shape (pairs, 2).
 
-        The result is empty for the row type `kind` = -1, which marks a missing row type.
+        The number of the row type is `kind`; the result is empty if `kind` is -1 (no row type).
         """
         if kind < 0:
             return np.empty((0, 2), dtype=np.int64)
@@ -210,7 +211,7 @@ class Rows:
         return np.column_stack([row.patches[patch], feature]).astype(np.int64)
 
     def attention(self, mass: FloatArray) -> dict[str, FloatArray]:
-        """Attention of every row type to classes of areas, from attention per scalar."""
+        """Attention of every row type to each class of areas and to masked patches."""
         result: dict[str, FloatArray] = {}
         for name, kind, start in zip(self.names, self.types, self.starts, strict=False):
             first = start + len(kind.ups_names)
@@ -221,10 +222,10 @@ class Rows:
         return result
 
     def orbit_values(self, positions: FloatArray, features: FloatArray) -> Mapping[str, FloatArray]:
-        """Mapping from each scalar to all entries of Q that share it, shape (records, entries).
+        """Mapping from each scalar to the entries of Q it stands for, shape (records, entries).
 
         The arrays `positions`, shape (records, P, P), and `features`, shape (records, P, features),
-        hold the correlations Ups_{p -> q} and Phi_{p -> v}.
+        hold the correlations Ups_{p -> q} and Phi_{p -> v} at several records.
         """
         result: dict[str, FloatArray] = {}
         names = iter(self.scalars)
@@ -240,7 +241,7 @@ class Rows:
 
 
 def _attention(row: str, name: str) -> NotationEntry:
-    """Notation of the attention of a row type to the unmasked patches of a class of areas."""
+    """Notation for the attention of a row type to the unmasked patches of a class of areas."""
     word = name.replace("_", r"\ ")
     latex = rf"A^{{\mathrm{{{row_in_latex(row)}}}}}_{{\mathrm{{{word}}}}}"
     said = row.replace("_", " ")
@@ -249,7 +250,7 @@ def _attention(row: str, name: str) -> NotationEntry:
 
 
 def _numbers(row: str) -> tuple[NotationEntry, ...]:
-    """Notation of excess loss, own attention and attention to masked patches of a row type."""
+    """Notation for a row type's excess loss and its attention to own and to masked patches."""
     up, said = rf"^{{\mathrm{{{row_in_latex(row)}}}}}", row.replace("_", " ")
     return (
         NotationEntry(

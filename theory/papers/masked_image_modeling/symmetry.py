@@ -1,21 +1,22 @@
 r"""Classes of equal entries of Q: types of rows, and classes of positions and features in a row.
 
-Gradient descent moves only the correlations of each patch p with positions, :math:`\Upsilon_{p\to
-q} = e_p^\top Q e_q`, and with features, :math:`\Phi_{p\to v} = e_p^\top Q v`; rows of different p
-do not interact (`model`). Take patches, areas and clusters as vertices of a graph, membership as
-edges, and apply colour refinement with p individualised (`theory.color_refinement`). In the stable
-colouring, Ups_{p.} is constant on the colours of patches, Phi_{p.} on the colours of areas, and
-patches of one *type* have equal rows.
+Gradient descent changes only the correlations of each patch p with positions,
+:math:`\Upsilon_{p\to q} = e_p^\top Q e_q`, and with features, :math:`\Phi_{p\to v} = e_p^\top Q v`.
+Rows of different p do not interact (`model`). Consider the graph whose vertices are the patches,
+areas and clusters, with an edge between a patch and its areas, and between an area and its cluster.
+Colour refinement starts with a separate colour for p (`theory.color_refinement`). When it ends,
+patches q of one colour have equal :math:`\Upsilon_{p\to q}`, and areas of one colour have equal
+:math:`\Phi_{p\to v}`. Patches p of one *type* have equal rows.
 
-Proof. Masks are exchangeable, so the increment of Ups_pq depends on q only through the areas that
-contain q and the composition of these areas and their clusters: the number of patches for each
-value of Ups, in areas with each value of Phi. A stable colouring gives all q of a colour the same
-composition. Values of one colour start equal and therefore stay equal. Orbits of automorphisms
-refine these classes; no automorphism is needed.
+Proof. Masks are exchangeable, so the increment of :math:`\Upsilon_{p\to q}` depends only on the
+areas that contain q, and on the composition of these areas and of their clusters: the number of
+patches for each value of Ups, in areas with each value of Phi. In a stable colouring, all q of one
+colour see the same composition. Entries of one colour start equal and therefore stay equal. The
+proof needs no automorphism; the orbits of automorphisms can only be finer than these classes.
 
-The name of a class has one word per cluster, or a single word if all clusters agree: *own* area of
-p, *global* area, *other* local area (*local* if p itself is global). Among the features, the local
-area of p is named *target*.
+The name of a class has one word for each cluster, or a single word if all clusters have the same.
+*own* is the area of p, *global* the global area, and *other* another local area (*local* if p is
+global). As a feature, the local area of p is named *target*.
 """
 
 from __future__ import annotations
@@ -30,16 +31,16 @@ from theory.color_refinement import IntArray, Refinement, RelationalStructure, r
 
 SELF = "self"
 WORDS = ("own", "target", "global", "other", "local")
-"""Words for an area relative to a patch, in the order in which classes are listed."""
+"""Words for an area relative to a patch p; classes are listed in this order."""
 
 
 @dataclass(frozen=True)
 class Area:
     """Class of areas of one cluster, relative to the patch p of a row.
 
-    `phi` is the index of the shared Phi among the features of the row, and `multiplicity` the
-    number nu of areas in this class. Each pair in `cells` holds the index of an Ups and the number
-    of patches with this Ups in *each* area of the class.
+    `phi` is the index of the Phi that the areas share, and `multiplicity` the number of these
+    areas. Each pair in `cells` holds the index of an Ups and the number of patches with this Ups in
+    *each* area of the class.
     """
 
     phi: int
@@ -51,12 +52,12 @@ class Area:
 class RowType:
     """Rows of Q that stay equal up to permutations of patches and features.
 
-    `patches` lists the patches p with rows of this type, ascending. `ups_names` and `phi_names` are
-    the names of the classes; the Ups of p itself is ``"self"`` at index 0. `ups_sizes` and
-    `phi_sizes` hold the number of patches in each Ups class and of features in each Phi class.
-    `clusters` holds for each cluster the classes of its areas relative to ``patches[0]``, p's own
-    area first. The patch p is the cell (0, 1) and always masked. Other patches of the type can see
-    the clusters in another order.
+    `patches` lists, in ascending order, the patches p whose rows have this type. `ups_names` and
+    `phi_names` are the names of the Ups and Phi classes; the first Ups class, ``"self"``, is p
+    alone. `ups_sizes` holds the number of patches in each Ups class, and `phi_sizes` the number of
+    features in each Phi class. `clusters` holds the classes of areas of each cluster, as seen from
+    ``patches[0]``; the first class is its own area. In this area, the masked patch p is the cell
+    (0, 1). For other patches of the type, the clusters can have another order.
     """
 
     patches: IntArray
@@ -70,21 +71,21 @@ class RowType:
 
     @property
     def size(self) -> int:
-        """Number of scalars of a row of this type."""
+        """Number of scalars of the row type."""
         return len(self.ups_names) + len(self.phi_names)
 
     @cached_property
     def ups_of(self) -> NDArray[np.int32]:
-        """Ups class of every patch q for every p of this type, shape (len(patches), P)."""
+        """Ups class of every patch q, for every patch p of the row type, as (patches, P)."""
         return self.classes_for(self.patches, features=False)
 
     @cached_property
     def phi_of(self) -> NDArray[np.int32]:
-        """Phi class of every feature, ordered by cluster, then area, for every p of this type."""
+        """Phi class of every feature, for every patch p of the row type, as (patches, features)."""
         return self.classes_for(self.patches, features=True)
 
     def classes_for(self, patches: IntArray, features: bool) -> NDArray[np.int32]:
-        """Phi class of every feature, or Ups class of every patch, for given patches."""
+        """Phi class of every feature, or Ups class of every patch, in the rows of given patches."""
         structure = self.refined.structure
         P = structure.rows.size
         vertices = slice(P, structure.columns.size) if features else slice(P)
@@ -93,9 +94,10 @@ class RowType:
 
 
 def one_cluster(P: int, C_global: int, C_local: int) -> IntArray:
-    """Areas of one cluster, shape (1, P): the global area, then runs of `C_local` patches.
+    """Areas of one cluster, shape (1, P): a global area, then local areas of `C_local` patches.
 
-    Raises ValueError if the global size `C_global` and the local sizes do not add up to P.
+    Raises ValueError if P minus the size `C_global` of the global area is not a multiple of
+    `C_local`.
     """
     if min(P, C_global, C_local) < 1 or C_global > P or (P - C_global) % C_local:
         raise ValueError(
@@ -108,10 +110,11 @@ def one_cluster(P: int, C_global: int, C_local: int) -> IntArray:
 def two_cluster_grid(b11: int, b10: int, C_local: int, T: int) -> IntArray:
     """Areas of two crossing clusters, shape (2, b11 + 2 b10 + T C_local^2).
 
-    The first `b11` patches are global in both clusters. The next `b10` are global in cluster 1 and
-    in runs of `C_local` patches in cluster 2; the next `b10` are mirrored. The last patches form
-    `T` grids whose rows are areas of cluster 1 and columns areas of cluster 2. Raises ValueError if
-    no area is global, or if `C_local` does not divide b10.
+    The first `b11` patches are global in both clusters. The next `b10` patches are global in
+    cluster 1, and in local areas of `C_local` patches in cluster 2. For the next `b10` patches, the
+    clusters are exchanged. The last patches form `T` square grids; each row of a grid is an area of
+    cluster 1, and each column an area of cluster 2. Raises ValueError if no area is global, or if
+    `C_local` does not divide b10.
     """
     if min(b11, b10, T) < 0 or C_local < 1 or b11 + b10 < 1 or b10 % C_local:
         raise ValueError(
@@ -127,9 +130,10 @@ def two_cluster_grid(b11: int, b10: int, C_local: int, T: int) -> IntArray:
 
 
 def as_areas(areas: ArrayLike) -> IntArray:
-    """Convert area ids to an array; check that they partition the patches in every cluster.
+    """Convert area ids to an array, and check that each cluster uses the ids 0, 1, ..., max.
 
-    Raises ValueError unless `areas` is a K x P array whose rows contain each of 0, 1, ..., max.
+    Raises ValueError unless `areas` is a K x P array, each row of which contains all ids from 0 to
+    its maximum.
     """
     try:
         result = np.asarray(areas)
@@ -148,12 +152,12 @@ def as_areas(areas: ArrayLike) -> IntArray:
 
 
 def feature_offsets(areas: IntArray) -> IntArray:
-    """Index of the first feature of each cluster, then the total number; shape (K + 1,)."""
+    """Index of the first feature of each cluster, then the number of features; shape (K + 1,)."""
     return np.concatenate([[0], np.cumsum(areas.max(axis=1) + 1)])
 
 
 def structure(areas: IntArray) -> RelationalStructure:
-    """Graph of patches, areas and clusters; rows are patches, columns are patches and areas."""
+    """Graph of patches, areas and clusters, for classes of pairs (patch, patch or area)."""
     K, P = areas.shape
     offsets = feature_offsets(areas)
     features = int(offsets[-1])
@@ -169,10 +173,10 @@ def structure(areas: IntArray) -> RelationalStructure:
 
 
 def row_types(areas: ArrayLike) -> tuple[RowType, ...]:
-    """Types of rows, ordered by their first patch.
+    """Row types of Q, ordered by their first patch.
 
     The array `areas`, shape (K, P), holds the area id of each patch in each cluster; id 0 is the
-    global area. Raises ValueError if the areas do not partition the patches.
+    global area. Raises ValueError as `as_areas` does.
     """
     checked = as_areas(areas)
     refined = refine(structure(checked))
@@ -218,7 +222,7 @@ def _row_type(areas: IntArray, refined: Refinement, patches: IntArray) -> RowTyp
 
 
 def _words(cluster: IntArray, p: int) -> list[str]:
-    """Word (own, global, ...) for each area of a cluster relative to patch p."""
+    """Word of `WORDS` for each area of a cluster, relative to patch p."""
     own = int(cluster[p])
     words = ["global"] + ["other" if own else "local"] * int(cluster.max())
     words[own] = "own"
@@ -226,7 +230,7 @@ def _words(cluster: IntArray, p: int) -> list[str]:
 
 
 def _named_classes(colours: IntArray, words: list[list[str]], p: int | None) -> dict[int, str]:
-    """Mapping from colour to class name, in listing order; `SELF`, the class of p, is first."""
+    """Mapping from each colour to the name of its class, in the order of the classes."""
     ranked = []
     for colour, first in zip(*np.unique(colours, return_index=True), strict=True):
         of_first = words[first]
@@ -237,7 +241,7 @@ def _named_classes(colours: IntArray, words: list[list[str]], p: int | None) -> 
 
 
 def _distinct(names: list[str]) -> tuple[str, ...]:
-    """Make repeated names distinct by numbers: other, other_2, ..."""
+    """Names in which repetitions have a number, such as other, other_2, other_3."""
     return tuple(
         name if (before := names[:i].count(name)) == 0 else f"{name}_{before + 1}"
         for i, name in enumerate(names)
@@ -247,7 +251,7 @@ def _distinct(names: list[str]) -> tuple[str, ...]:
 def _cluster(
     of_colour: IntArray, patches: IntArray, cluster: IntArray, areas: IntArray, p: int
 ) -> tuple[Area, ...]:
-    """Classes of the areas of one cluster: p's own area first, then in order of appearance."""
+    """Classes of areas of one cluster; p's own area is first, the others are in order."""
     distinct, first, counts = np.unique(areas, return_index=True, return_counts=True)
     result = []
     for colour, a, count in zip(distinct.tolist(), first.tolist(), counts.tolist(), strict=True):
@@ -259,9 +263,9 @@ def _cluster(
 
 @dataclass(frozen=True)
 class Reference:
-    """Patch and cluster that represent local areas, or global areas.
+    """Patch and cluster that represent all local areas, or all global areas.
 
-    `own` and `globally` are the sizes of the patch's own and of the global area in this cluster.
+    `own` is the size of the patch's area in this cluster, and `globally` that of the global area.
     """
 
     patch: int
@@ -271,12 +275,12 @@ class Reference:
 
 
 def reference(areas: ArrayLike, local: bool) -> Reference | None:
-    """Select the patch and the cluster that represent local areas, or global areas.
+    """Select the patch and the cluster that represent all local areas, or all global areas.
 
-    Patches that share their area with another patch come first, then patches that are local
-    (global) in the most clusters, then patches in the largest area; ties go to the first patch and
-    cluster. The choice does not depend on the names of areas. Returns None if no patch is in a
-    local area.
+    A patch that shares its area with another patch is preferred. Then a patch is preferred that is
+    local (or global) in more clusters, and then a patch in a larger area; among equals, the first
+    patch and cluster are selected. The choice does not depend on the ids of local areas. Returns
+    None if no patch is in a local area.
     """
     checked = as_areas(areas)
     sizes = np.stack([np.bincount(cluster)[cluster] for cluster in checked])
@@ -292,10 +296,10 @@ def reference(areas: ArrayLike, local: bool) -> Reference | None:
 
 @dataclass(frozen=True)
 class View:
-    """A row type and a cluster in which its patches lie in a local area, or in the global area.
+    """Row type and cluster that represent all local areas, or all global areas.
 
-    `row` and `cluster` are the index of the row type and of the cluster in its ``clusters``. `own`
-    and `globally` are the indices of Phi of the own and of the global area.
+    `row` is the index of the row type, and `cluster` the index of the cluster in its ``clusters``.
+    `own` and `globally` are the indices of Phi of the own area and of Phi of the global area.
     """
 
     row: int
@@ -305,7 +309,7 @@ class View:
 
 
 def view(areas: ArrayLike, types: tuple[RowType, ...], local: bool) -> View | None:
-    """Row type and cluster of the `reference` for local or global areas, or None if missing."""
+    """Row type and cluster of the patch that `reference` selects, or None if it selects none."""
     result = reference(areas, local)
     if result is None:
         return None

@@ -1,4 +1,4 @@
-"""Attention matrices of positional attention under a partition of the patches."""
+"""Attention of positional-attention models, and its part inside the sets of a partition."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ def softmax(matrix: FloatArray, scale: float) -> FloatArray:
 
 
 def own_attention(weights: FloatArray, partition: Partition) -> float:
-    """G, or D times the attention S of a patch to its own set, averaged over patches."""
+    """G: the attention of a patch to its own set, summed over all patches."""
     return float(weights[same_set(partition)].sum())

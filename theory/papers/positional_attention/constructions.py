@@ -1,22 +1,24 @@
 r"""Theorem 3.2: transformers that generalize although patches do not attend to their own set.
 
-*Shift.* Logits :math:`A_{ij} = s` for j in the set after i's set, 0 elsewhere. Every patch attends
-to the next set, so F equals that of attention to the own set with permuted rows,
-:math:`F(X) = \sum_l C\,act(D\alpha z_l/C)` in the limit of large s.
+A shift has the logits :math:`A_{ij} = s` if the set of patch j follows the set of patch i, else 0.
+Every patch then attends to the next set. In the limit of large s, F is
+:math:`\sum_l C\,act(D\alpha z_l/C)`, as for attention to the own set, because only rows are
+permuted.
 
-*Pairs.* The logits form a Gram matrix, hence a symmetric positive semidefinite one. Sets are
-paired: the logit is a for the partner set, a - g for the own set and a + (C-1) g on the diagonal.
-This is the smallest diagonal that keeps the matrix semidefinite (eigenvalues 2Ca, Cg, 0). The C
-largest off-diagonal entries of a row are the logits of the partner set.
+Pairs of sets have logits that form a Gram matrix, which is symmetric and positive semidefinite. The
+logit is a for the partner set, a - g for the own set, and a + (C-1) g on the diagonal. With a
+smaller diagonal the matrix is not semidefinite; its eigenvalues are 2Ca, Cg and 0. In each row, the
+C largest entries off the diagonal are the logits of the partner set.
 
-*Definition 2.2 as written* takes the C largest of :math:`\langle p_i, p_j\rangle` over all j,
-including :math:`j = i`. For the longest :math:`p_i`, Cauchy-Schwarz gives
-:math:`\langle p_i, p_j \rangle \leq |p_i|^2`, so i is among its own C largest up to ties: in no
-transformer does Top_C of the Gram matrix avoid the own set in every row. `overlap` therefore
-computes results with and without the diagonal. Query and key maps are free, so `query_key` combines
-any logits with positional encodings of any regular Gram matrix, and both can avoid the own sets.
+Definition 2.2, as written, takes the C largest of :math:`\langle p_i, p_j\rangle` over all j,
+including :math:`j = i`. For the longest :math:`p_i`, Cauchy-Schwarz gives :math:`\langle p_i, p_j
+\rangle \leq |p_i|^2`, so patch i is among its own C largest, up to ties. Hence a Gram matrix cannot
+avoid the own set in every row, and `overlap` computes results with and without the diagonal. The
+query and key maps are free, so `query_key` combines any logits with positional encodings of any
+regular Gram matrix. Off the diagonal, the logits and the Gram matrix can then both avoid the own
+sets.
 
-Reference: Jelassi, Sander, Li (2022), Definition 2.2 and Theorem 3.2.
+Definition 2.2 and Theorem 3.2 are those of Jelassi, Sander, Li (2022).
 """
 
 from __future__ import annotations
@@ -31,9 +33,10 @@ from theory.symmetry import Partition
 
 
 class Overlap(NamedTuple):
-    """Number of the C largest entries of a row that lie in the row's own set, maximum over rows.
+    """Number of entries of a row's own set among its C largest entries; maximum over all rows.
 
-    Equal entries are counted against the own set in `fewest`, and in favour of it in `most`.
+    If several entries are equal to the C-th largest, `fewest` counts those of the own set last, and
+    `most` counts them first.
     """
 
     fewest: int
@@ -41,14 +44,14 @@ class Overlap(NamedTuple):
 
 
 def set_logits(partition: Partition, strength: float, shift: int = 1) -> FloatArray:
-    """Logits A_ij = `strength` for j in the set `shift` (0: own) after that of i, else 0."""
+    """Logits, shape (D, D): `strength` if j's set is `shift` places after i's set, else 0."""
     labels = partition.labels
     attended = (labels + shift) % len(partition.sets)
     return np.where(attended[:, None] == labels[None, :], float(strength), 0.0)
 
 
 def paired_logits(partition: Partition) -> FloatArray:
-    """Symmetric positive semidefinite logits with the partner set largest off the diagonal.
+    """Symmetric positive semidefinite logits, largest (off the diagonal) for the partner set.
 
     The logits, shape (D, D), are 6 for the partner set and 6 - 1e-3 for the own set. Raises
     ValueError unless the partition has an even number of sets of equal size.
@@ -64,10 +67,11 @@ def paired_logits(partition: Partition) -> FloatArray:
 
 
 def neighbour_gram(partition: Partition) -> FloatArray:
-    """Positive definite Gram matrix: 1 for the previous and the next set, else 0 off the diagonal.
+    """Positive definite Gram matrix; off the diagonal, it is 1 for neighbouring sets and else 0.
 
-    The diagonal 1 + D exceeds the sum of the row, so encodings with this Gram matrix are linearly
-    independent. In each row, the C largest entries off the diagonal lie outside the own set.
+    The neighbours are the previous and the next set. Each diagonal entry, 1 + D, exceeds the sum of
+    its row's other entries, so encodings with this Gram matrix are linearly independent. In each
+    row, the C largest entries off the diagonal lie outside the own set.
     """
     labels, count = partition.labels, len(partition.sets)
     apart = (labels[:, None] - labels[None, :]) % count
@@ -76,10 +80,10 @@ def neighbour_gram(partition: Partition) -> FloatArray:
 
 
 def overlap(scores: FloatArray, partition: Partition, diagonal: bool) -> Overlap:
-    """Number of members of the own set among the C largest scores of a row, maximum over rows.
+    """Number of members of a row's own set among its C largest scores; maximum over all rows.
 
-    The matrix `scores`, shape (D, D), is a Gram matrix or holds logits. With `diagonal`, the entry
-    j = i is included, as in Definition 2.2.
+    The matrix `scores`, shape (D, D), holds inner products or logits. With `diagonal`, the diagonal
+    entry of each row is included, as in Definition 2.2.
     """
     fewest, most = 0, 0
     for i, row in enumerate(scores):
@@ -97,7 +101,7 @@ def overlap(scores: FloatArray, partition: Partition, diagonal: bool) -> Overlap
 
 
 def encodings(gram: FloatArray) -> FloatArray:
-    """Positional encodings with a given Gram matrix: columns p_i of P with P^T P = `gram`.
+    """Positional encodings with a given Gram matrix, as the columns of P with P^T P = `gram`.
 
     Raises ValueError unless `gram` is symmetric and positive semidefinite up to rounding.
     """
@@ -108,13 +112,13 @@ def encodings(gram: FloatArray) -> FloatArray:
 
 
 def query_key(positions: FloatArray, logits: FloatArray) -> FloatArray:
-    """Matrix W = W_Q^T W_K with P^T W P = `logits`, for independent encodings P = `positions`."""
+    """Product W = W_Q^T W_K of query and key maps with P^T W P = `logits`, for P = `positions`."""
     inverse = np.linalg.inv(positions)
     return inverse.T @ logits @ inverse
 
 
 class Head(NamedTuple):
-    """Value component alpha and activation act(u) = u^p + nu u of an attention head."""
+    """Attention head with the value component alpha and the activation act(u) = u^p + nu u."""
 
     alpha: float = 0.3
     p: int = 3
@@ -122,9 +126,10 @@ class Head(NamedTuple):
 
 
 def margins(logits: FloatArray, values: FloatArray, head: Head) -> FloatArray:
-    """Output F(X) of equation (T), set to 0 if the patches cancel up to rounding, shape (N,).
+    """Outputs F(X) of equation (T), shape (N,); 0 if the contributions cancel up to rounding.
 
-    The logits are the scale times A. The array `values`, shape (N, D), holds x_j of every sample.
+    The logits, shape (D, D), are A times the scale. The array `values`, shape (N, D), holds the
+    values of the patches of every sample.
     """
     from scipy.special import softmax
 
@@ -136,12 +141,13 @@ def margins(logits: FloatArray, values: FloatArray, head: Head) -> FloatArray:
 
 
 def sharp_error(law: tuple[int, int, float], p: int = 3, group: int = 1) -> SignError:
-    r"""Error of :math:`\sum_g (\sum_{l \in g} z_l)^p`: uniform attention to a group of sets.
+    r"""Error of a model in which each patch attends uniformly to a group of sets.
 
-    The result is the sign error of attention in the limit of large s and small nu, for the law (D,
-    C, q). Every patch attends to `group` sets, a divisor of L: one set (its own or a shifted one)
-    for 1, all sets for L, where the linear rule sign(Z) results. The error is exact up to rounding,
-    computed by convolution over the groups.
+    The error is that of the sign of :math:`\sum_g (\sum_{l \in g} z_l)^p` for the law (D, C, q),
+    which is the limit of large scale and small nu. The number `group` of sets in a group g divides
+    the number L of sets. If it is 1, patches attend to one set (their own or a shifted one). If it
+    is L, they attend to all sets, and the model is the linear rule sign(Z). The error is computed
+    by convolution over the groups and is exact up to rounding.
     """
     D, C, q = law
     members, groups = group * C, D // (group * C)
@@ -156,7 +162,7 @@ def sharp_error(law: tuple[int, int, float], p: int = 3, group: int = 1) -> Sign
 
 
 def _jumped(law: FloatArray, jumps: list[tuple[int, float]], margin: int) -> FloatArray:
-    """Convolve a law with one more independent group; the outer `margin` values stay zero."""
+    """Law of the sum with one more independent group; `margin` values at each end stay zero."""
     new = np.zeros_like(law)
     low, high = margin, law.size - margin
     for jump, weight in jumps:

@@ -1,23 +1,22 @@
-r"""Data law: Definition 2.1 and Assumption 1, and its variation with mixed random sets.
+r"""Data law of Definition 2.1 and Assumption 1, and its variation with mixed random sets.
 
-D patches in :math:`R^d` are split into L = D/C disjoint sets of size C. The label y is +1 or -1
-with probability 1/2, and a signal set is drawn uniformly. With
-:math:`x_j = \langle w^\star, X_j\rangle`, every patch of the signal set has x = y; every other
-patch has x = +1, -1, 0 with probability q/2, q/2, 1-q. Noise is centred and orthogonal to the
-feature :math:`w^\star`.
+D patches :math:`X_j` in :math:`R^d` are split into L = D/C disjoint sets of C patches. The label y
+is +1 or -1 with probability 1/2 each, and a signal set is drawn uniformly. The value of a patch is
+:math:`x_j = \langle w^\star, X_j\rangle`. It is y for every patch of the signal set; for any other
+patch it is +1, -1, 0 with probability q/2, q/2, 1-q. Noise is centred and orthogonal to the feature
+:math:`w^\star`.
 
-A set with a patches at +1 and b at -1 has *type* (a, b). Given y, the L-1 random sets are
-independent, each of type (a, b) with probability
+A set with a patches at +1 and b at -1 has the *type* (a, b). Given y, the L-1 random sets are
+independent, and each has the type (a, b) with probability
 
 .. math:: P(a, b) = \frac{C!}{a!\, b!\, (C-a-b)!}
    \Big(\frac q2\Big)^{a+b} (1-q)^{C-a-b}. \qquad (1)
 
-*Mixed random sets.* Under Assumption 1 all patches of a random set have one sign with probability
-:math:`2 (q/2)^C`; such a set equals a signal set, so no classifier is correct on every sample.
-``random_sets = "mixed"`` sets the probability of these two types to 0 and divides (1) by
-:math:`1 - 2 (q/2)^C` for all other types, so that the label is a function of the sample.
-
-Reference: Jelassi, Sander, Li (2022), without the mixed law.
+Under Assumption 1, all patches of a random set are +1, or all are -1, with probability
+:math:`2 (q/2)^C`. Such a set looks like a signal set, so no classifier is correct on every sample.
+The law of mixed random sets, ``random_sets = "mixed"``, sets the probability of these two types to
+0 and divides (1) by :math:`1 - 2 (q/2)^C` for all other types. Then the sample determines its
+label. This law is not in the paper (Jelassi, Sander, Li 2022).
 """
 
 from __future__ import annotations
@@ -39,21 +38,21 @@ a, b, C, q = NOTATION.symbols("a b C q")
 
 ANY, MIXED = "any", "mixed"
 RANDOM_SETS = (ANY, MIXED)
-"""Laws of random sets: Assumption 1, and Assumption 1 without sets of a single sign."""
+"""Laws of random sets: ``"any"`` is Assumption 1, and ``"mixed"`` excludes sets of one sign."""
 LARGEST_FACTORIAL = 150
-"""Largest set size C with correctly rounded probabilities; larger sets use
-scipy.stats.multinomial."""
+"""Maximum set size C for which probabilities are computed from integers and correctly rounded;
+above it, they are computed by scipy.stats.multinomial."""
 VALUE_PROBABILITY = {1: q / 2, -1: q / 2, 0: 1 - q}
-"""Probability of each value of one patch of a random set, under Assumption 1."""
+"""Mapping from each value of a patch in a random set to its probability under Assumption 1."""
 
 
 def composition() -> dict[int, sympy.Expr]:
-    """Mapping from each value to the number of patches with this value in a set of type (a, b)."""
+    """Mapping from each value of a patch to its number of patches in a set of type (a, b)."""
     return {1: a, -1: b, 0: C - a - b}
 
 
 def type_probability(random_sets: str = ANY) -> sympy.Expr:
-    """Probability P(a, b) of equation (1); for ``"mixed"``, given that the set is mixed."""
+    """Probability P(a, b) of a set type: equation (1), or its mixed form for ``"mixed"``."""
     counts = composition()
     arrangements = sympy.factorial(C) / sympy.Mul(*map(sympy.factorial, counts.values()))
     chances = [VALUE_PROBABILITY[value] ** count for value, count in counts.items()]
@@ -63,7 +62,7 @@ def type_probability(random_sets: str = ANY) -> sympy.Expr:
 
 @dataclass(frozen=True)
 class SetLaw:
-    """Law of one random set of `C` patches, each with a feature with probability `q`.
+    """Law of a random set of `C` patches, in which a patch has a feature with probability `q`.
 
     `random_sets` is one of `RANDOM_SETS`.
 
@@ -81,13 +80,13 @@ class SetLaw:
 
     @cached_property
     def types(self) -> NDArray[np.int64]:
-        """Number of patches at +1, -1 and 0 in each of the K = (C+1)(C+2)/2 types, shape (K, 3)."""
+        """Numbers of patches at +1, -1 and 0 in each set type, shape (K, 3), K = (C+1)(C+2)/2."""
         pairs = [(a, b) for a in range(self.C + 1) for b in range(self.C + 1 - a)]
         return np.array([(a, b, self.C - a - b) for a, b in pairs])
 
     @cached_property
     def probabilities(self) -> NDArray[np.float64]:
-        """Probability of each type, correctly rounded up to C = `LARGEST_FACTORIAL`, shape (K,)."""
+        """Probability of each set type, shape (K,); see `rounding` for its accuracy."""
         types, chances = self.types, [self.q / 2, self.q / 2, 1 - self.q]
         mixed = self.random_sets == MIXED
         if self.C > LARGEST_FACTORIAL:
@@ -110,25 +109,25 @@ class SetLaw:
 
     @property
     def rounding(self) -> float:
-        """Bound on the relative error of each type's probability, with scipy's logarithms of C!."""
+        """Bound on the relative error of the probabilities of all set types."""
         unit = 2.0**-53
         return unit if self.C <= LARGEST_FACTORIAL else 64 * self.C * float(np.log(self.C)) * unit
 
     @property
     def mixed_share(self) -> float:
-        """Probability under Assumption 1 that a set is mixed: not all +1, and not all -1."""
+        """Probability under Assumption 1 that the patches are neither all +1 nor all -1."""
         return float(1 - 2 * (self.q / 2) ** self.C)
 
     @property
     def sums(self) -> NDArray[np.int64]:
-        """Sum a - b of the patch values for each type, shape (K,)."""
+        """Sum a - b of the values of all patches for each set type (a, b), shape (K,)."""
         return self.types[:, 0] - self.types[:, 1]
 
 
 def configurations(
     sets: tuple[tuple[int, ...], ...], random_sets: str = ANY
 ) -> Iterator[tuple[int, tuple[int, ...], sympy.Expr]]:
-    """Yield every (label, patch values, probability) of the law, for a small explicit partition."""
+    """Yield (label, values of all patches, probability) for every outcome of a small partition."""
     size = sum(map(len, sets))
     for label, signal in itertools.product((1, -1), sets):
         others = [i for i in range(size) if i not in signal]
@@ -145,13 +144,13 @@ def configurations(
 
 
 def bayes_error(law: SetLaw, sets: int) -> float:
-    """Irreducible error of the law: error of the best classifier that knows partition and feature.
+    """Irreducible error of the law, made by the best classifier that knows partition and feature.
 
-    Given all :math:`x_j`, the likelihood of y = ±1 is proportional to the number of sets with all
-    patches at ±1. For y = +1, the best rule errs if more random sets are all -1 than 1 plus the
-    number of random sets that are all +1, and with probability 1/2 at a tie. The difference of both
-    numbers is a walk of L-1 steps, each +1 or -1 with probability r = (q/2)^C, where L = `sets`.
-    Mixed random sets never have all patches at ±1.
+    Given the values of all patches, the likelihood of y = +1 (or -1) is proportional to the number
+    n_+ (or n_-) of sets whose patches are all at +1 (or -1). The best rule compares the two
+    numbers, and errs with probability 1/2 if they are equal. For y = +1, n_+ - n_- is 1 plus a walk
+    over the L - 1 = `sets` - 1 random sets, in which each step is +1 or -1 with probability (q/2)^C
+    each. Mixed random sets never have all patches at +1 or all at -1, so their error is 0.
     """
     if law.random_sets == MIXED:
         return 0.0

@@ -1,8 +1,8 @@
-"""Page of the derivation, from the data law to the recursion on (alpha, gamma, rho).
+"""Derivation, as a page: from the data law to the recursion on (alpha, gamma, rho).
 
-Every equation is computed from `data_law`, `model` and `recursion`; sentences state conditions,
-equal entries and dropped terms. Types of random sets are numbered k = 1, ..., K; the signal set is
-the type k = 0. Reference: Jelassi, Sander, Li (2022), Lemmas 4.1 to 4.3.
+Every equation is computed from `data_law`, `model` and `recursion`. The sentences of the page state
+conditions, equal entries and dropped terms. The types of random sets are numbered k = 1, ..., K,
+and the signal set is the type k = 0. The lemmas are 4.1 to 4.3 of Jelassi, Sander, Li (2022).
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ IMAGES = {
 
 
 def page(degree: int | None = None, random_sets: str = data_law.ANY) -> Page:
-    """Derivation of the training dynamics as a page.
+    """Page that derives the training dynamics.
 
-    The degree p of the activation is symbolic if `degree` is None. `random_sets` is the law of the
-    random sets, ``"any"`` (Assumption 1) or ``"mixed"``.
+    The degree of the activation is the symbol p if `degree` is None. The law of the random sets,
+    `random_sets`, is ``"any"`` (Assumption 1) or ``"mixed"``.
     """
     law, network = _law(random_sets), _network()
     sections: tuple[Section, ...] = (
@@ -69,7 +69,7 @@ def _at_degree(section: Section, degree: sympy.Integer) -> Section:
 
 
 def _law(random_sets: str) -> Section:
-    """Show Definition 2.1 and Assumption 1, conditioned on y = 1."""
+    """Show the data law (Definition 2.1, Assumption 1) given the label y = 1."""
     types = {data_law.a: a[k], data_law.b: b[k], data_law.C - data_law.a - data_law.b: c[k]}
     chance = sympy.powsimp(data_law.type_probability(random_sets)).subs(types)
     mixed = random_sets == data_law.MIXED
@@ -132,7 +132,7 @@ def _symmetry() -> Section:
 
 
 def _step() -> Section:
-    """Show gradient descent on the scalars, with unevaluated derivatives."""
+    """Show a step of gradient descent on the scalars; its derivative is not evaluated."""
     step = HandWritten(
         "theta - eta/n(theta)*dR/dtheta",
         r"\theta - \frac{\eta}{n(\theta)} \frac{\partial R}{\partial \theta}",
@@ -147,7 +147,7 @@ def _step() -> Section:
 
 
 def _attention() -> Section:
-    """Show Lambda, Gamma, Xi and G, with their derivatives by gamma and rho."""
+    """Show the attention Lambda, Gamma, Xi, G and its derivatives by gamma and rho."""
     weights = model.orbit_attention()
     total = sympy.fraction(sympy.together(weights[model.ATTENTION["beta"]]))[1]
     rows: list[tuple[Any, ...]] = [(N, total)]
@@ -187,7 +187,7 @@ def _output() -> Section:
 
 
 def _descent() -> Section:
-    """Show the recursion of the scalars, with evaluated derivatives."""
+    """Show the recursion of the scalars with all derivatives evaluated."""
     rows: list[tuple[Any, ...]] = [(slope(u), sympy.powsimp(sympy.diff(model.activation(u), u)))]
     rows.append((dO(x, z, alpha), sympy.diff(model.preactivation(), alpha)))
     rows += [

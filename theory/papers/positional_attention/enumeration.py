@@ -1,4 +1,4 @@
-"""Enumeration of all configurations of the idealised law, for the full problem at small sizes."""
+"""Enumeration of all outcomes of the idealised law, for the full problem at small sizes."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from theory.papers.positional_attention.data_law import MIXED, SetLaw
 from theory.symmetry import Partition
 
 Law = tuple[NDArray[np.int8], NDArray[np.float64]]
-"""Law of the samples: values of the patches, shape (D, N), and probabilities, shape (N,)."""
+"""Law of N samples: values of their D patches, shape (D, N), and probabilities, shape (N,)."""
 
 
 def brute_configurations(size: int, set_size: int) -> int:
-    """Number of configurations, (D/C) 3^(D-C): signal sets times values of all other patches."""
+    """Number (D/C) 3^(D-C) of outcomes: choice of the signal set, values of all other patches."""
     return int(size // set_size * 3 ** (size - set_size))
 
 
 def brute_law(partition: Partition, law: SetLaw) -> Law:
-    """All patch values given y = +1, shape (D, N), and their probabilities, shape (N,)."""
+    """All outcomes given y = +1: values of the patches, (D, N), and their probabilities, (N,)."""
     blocks, weights = [], []
     for members in partition.sets:
         others = np.setdiff1d(np.arange(partition.size), members)

@@ -1,18 +1,18 @@
-r"""Proofs by computation of Lemmas 4.1, 4.2 and 4.3.
+r"""Proofs of Lemmas 4.1, 4.2 and 4.3 by computation.
 
-Lemma 4.1: the exact risk of a small case has a free symbol for *every* off-diagonal entry of A; it
-is differentiated by sympy, then evaluated at a symmetric point. The gradient
+For Lemma 4.1, the exact risk R of a small case has a free symbol for *every* off-diagonal entry of
+A. Its derivatives are evaluated at a symmetric point. With the margin m = y F(X) of a sample X,
 
 .. math:: \frac{\partial R}{\partial A_{kl}}
    = -\sum_m \frac{1}{1 + e^m} \sum_{X:\, yF(X) = m} P(X)\, \frac{\partial (yF)}{\partial A_{kl}}
 
-is compared through the coefficient of each distinct margin m.
+and two derivatives are equal if the coefficients of 1/(1 + e^m) are equal for each distinct m.
 
-Lemma 4.2: a component :math:`\varepsilon u`, u orthogonal to w*, is added to v, and the derivative
-by :math:`\varepsilon` at 0 is averaged over the noise by its moments.
+For Lemma 4.2, a component :math:`\varepsilon u` orthogonal to the feature w* is added to v. The
+derivative by :math:`\varepsilon` at 0 is averaged over the noise by means of its moments.
 
-Lemma 4.3: the leading order of both increments is derived from the exact recursion and divided by
-the right-hand side of the lemma; the quotient is the "polylog(d)".
+For Lemma 4.3, the increments of gamma and rho at leading order are derived from the exact
+recursion. Their quotient by the bound of the lemma is the lemma's "polylog(d)".
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ Profile = dict[sympy.Expr, sympy.Expr]
 
 
 def free_matrix(size: int) -> sympy.Matrix:
-    """A with a separate symbol for every off-diagonal entry, and beta on the diagonal."""
+    """Matrix A with a separate symbol for every off-diagonal entry, and beta on the diagonal."""
     entry = lambda i, j: beta if i == j else sympy.Symbol(f"A_{i}{j}", real=True)  # noqa: E731
     return sympy.Matrix(size, size, entry)
 
 
 def small_law() -> list[tuple[int, tuple[int, ...], sympy.Expr]]:
-    """All configurations of D = 4, C = 2: two labels, two signal sets, nine random values."""
+    """All outcomes for D = 4, C = 2: two labels, two signal sets, nine values of the random set."""
     return list(configurations(tuple(tuple(map(int, s)) for s in SMALL.sets)))
 
 
 def gradient_profiles(law: Law) -> dict[tuple[int, int], Profile]:
-    """Derivative dR/dA_kl at a symmetric point, as margin m -> coefficient of 1/(1 + e^m)."""
+    """Derivatives of the risk at a symmetric point, by every off-diagonal entry (k, l) of A."""
     free = free_matrix(SMALL.size)
     at_point, seen = _symmetric_point(free), sympy.symbols(f"x_0:{SMALL.size}", real=True)
     output = model.output(free, [alpha * x for x in seen], DEGREE)
-    # Differentiate once with symbolic patches; evaluate the derivative at every configuration.
+    # The derivative is taken once, with symbolic patches, and evaluated at every outcome.
     margin = at_point(output)
     pairs = [(k, m) for k in range(SMALL.size) for m in range(SMALL.size) if k != m]
     slopes = {pair: at_point(sympy.diff(output, free[pair])) for pair in pairs}
@@ -75,7 +75,7 @@ def gradient_profiles(law: Law) -> dict[tuple[int, int], Profile]:
 
 
 def _symmetric_point(free: sympy.Matrix) -> Callable[[sympy.Expr], sympy.Expr]:
-    """Function that evaluates at A_ij = gamma in a set and rho between sets, in Gamma and Xi."""
+    """Function that sets A_ij to gamma within and rho between sets, in terms of Gamma and Xi."""
     size, per_set = SMALL.size, SMALL.sets[0].size
     values = {
         free[i, j]: NOTATION.symbol(orbit_of(SMALL, i, j))
@@ -113,14 +113,14 @@ def lemma_4_1(law: Law | None = None) -> Evidence:
 
 
 def centred_moment(order: int) -> sympy.Expr:
-    """Moment of the noise along a direction u, a centred normal variable of variance sigma^2."""
+    """Moment of the noise along a unit vector, which is normal with mean 0 and variance sigma^2."""
     sigma = NOTATION.symbol("sigma")
     odd = order % 2
     return sympy.Integer(0) if odd else sigma**order * sympy.factorial2(order - 1)
 
 
 def lemma_4_2(moment: Callable[[int], sympy.Expr] = centred_moment) -> Evidence:
-    """Check that at v = alpha w* the gradient by v has no component orthogonal to w*, for any S."""
+    """Check for any S that the gradient by v at v = alpha w* has no component orthogonal to w*."""
     weights = sympy.Matrix(SMALL.size, SMALL.size, sympy.symbols("S_0:4:4", real=True))
     epsilon = sympy.Symbol("epsilon", real=True)
     noise = sympy.symbols(f"xi_0:{SMALL.size}", real=True)
@@ -143,11 +143,12 @@ def lemma_4_2(moment: Callable[[int], sympy.Expr] = centred_moment) -> Evidence:
 
 
 def lemma_4_3() -> Evidence:
-    """Compute the polylog of Lemma 4.3 that the leading order of both increments requires.
+    """Compute the factor polylog(d) that Lemma 4.3 needs for the increments at leading order.
 
-    With ``sig`` = E[1/(1+e^F)], the increment of gamma requires polylog(d) = C p s (1 - G/D) sig,
-    which does not contain alpha and Gamma; the increment of rho requires C p s (G Xi / Gamma) sig.
-    A run measures whether the exact increments satisfy the lemma (``polylog_gamma``).
+    With the scale s and ``sig`` = E[1/(1+e^F)], the increment of gamma needs the factor C p s (1 -
+    G/D) sig, which does not contain alpha and Gamma. The increment of rho needs C p s (G Xi /
+    Gamma) sig. Whether the exact increments satisfy the lemma is measured in runs
+    (``polylog_gamma``).
     """
     hidden = sympy.simplify(leading_increment(gamma) / increment_scale())
     against = sympy.simplify(-leading_increment(rho) * D / increment_scale())

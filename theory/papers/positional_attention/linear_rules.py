@@ -1,46 +1,50 @@
 r"""Theorems 3.1 and 5.2: exact errors of linear rules, and of algorithms that do not know the sets.
 
-**Theorem 3.1.** A generalized linear model depends on the patches through one score, :math:`g =
-\phi(\sum_j \langle w_j, X_j\rangle)`. Noise is orthogonal to the feature, so the best directions
-are its multiples and the score is :math:`\sum_j w_j x_j` with scalars :math:`w_j`. The law is
-symmetric in the label, so every error below is given y = +1, averaged over the signal sets.
+**Theorem 3.1.** A generalized linear model depends on the patches only through one score, :math:`g
+= \phi(\sum_j \langle w_j, X_j\rangle)` with a link :math:`\phi`. Noise is orthogonal to the
+feature, so the best :math:`w_j` are multiples of the feature, and the score is
+:math:`\sum_j w_j x_j` with numbers :math:`w_j`. The law is symmetric in the label, so every error
+below is that for y = +1, averaged over the signal sets.
 
-*Equal weights, any link.* The score is Z, the sum of all values; given y = +1 it is C plus a walk
-of D - C independent steps in {-1, 0, 1}. The walk is a mixture of simple symmetric walks, so
-P(walk = k) decreases in |k| in steps of two, and :math:`P(Z = k \mid +) \geq P(Z = k \mid -)` for
-k > 0. The best link is therefore sign(Z), with error P(Z < 0) + P(Z = 0)/2. With m = q(D - C), the
-error exceeds 1/8 for m above about :math:`k C^2`, with :math:`k \to 1/\Phi^{-1}(7/8)^2` as C grows.
+With equal weights, the score is Z, the sum of all values. For y = +1, it is C plus a walk of D - C
+independent steps in {-1, 0, 1}. The walk is a mixture of simple symmetric walks, so P(walk = k)
+decreases in |k| in steps of two. Hence :math:`P(Z = k \mid +) \geq P(Z = k \mid -)` for k > 0, and
+the best link is sign(Z), with error P(Z < 0) + P(Z = 0)/2. Let m = q(D - C). The error exceeds 1/8
+if m is above about :math:`c\, C^2`, where :math:`c \to 1/\Phi^{-1}(7/8)^2` as C grows.
 
-*Unequal weights, increasing link.* Slightly smaller weights of one set keep the sign of Z if Z != 0
-and decide ties, which lowers the error, because the reduced set is rarely the signal set.
+With unequal weights and an increasing link, the error can be smaller. If the weights of one set are
+slightly reduced, the sign of the score is that of Z unless Z = 0. The reduced set decides these
+ties, mostly in the right way, because it is rarely the signal set.
 
-*Unequal weights, any link.* Weights :math:`3^j` encode all of x in the score, so some link reaches
-the error of the best classifier, `data_law.bayes_error`. Probabilities are exact if q is a
-``Fraction``, else floats.
+With unequal weights and any link, the weights :math:`3^j` encode all of x in the score, so some
+link has the error of the best classifier, `data_law.bayes_error`. Probabilities are exact if q is a
+``Fraction``, and floats otherwise.
 
-**Theorem 5.2.** "Without patch association knowledge" is read as follows: the partition is uniform
-among all partitions into sets of C, and the algorithm learns about it from its samples only. The
-algorithm is given the feature :math:`w^\star` and the noise-free :math:`x_j`, so the bounds hold
-for every algorithm.
+**Theorem 5.2.** "Without patch association knowledge" is read as follows. The partition is uniform
+among all partitions into sets of C patches, and the algorithm learns about it only from its
+samples. The algorithm is given the feature :math:`w^\star` and the noise-free :math:`x_j`, so the
+bounds hold for every algorithm.
 
-*No sample.* Given y = +1, the probability of x is proportional to the expected number of sets that
-are all +1, :math:`\binom{n_+}{C}` with :math:`n_+` the number of patches at +1. The best classifier
-compares :math:`\binom{n_+}{C}` with :math:`\binom{n_-}{C}`: it is sign(Z), Z = n_+ - n_-. So
-`sign_rule_error` is the smallest error of all classifiers, not only of linear rules.
+Without samples, the probability of x given y = +1 is proportional to the expected number of sets
+that are all +1, :math:`\binom{n_+}{C}` with :math:`n_+` the number of patches at +1. The best
+classifier compares it with :math:`\binom{n_-}{C}`, where :math:`n_-` is the number of patches at
+-1. This is the rule sign(Z), because Z is :math:`n_+ - n_-`. So `sign_rule_error` is the minimum
+error of all classifiers, not only of linear rules.
 
-*N samples.* Patches outside the signal set carry no information on the partition. Reveal the signal
-set of every sample, k of the L sets in all, and whether the signal set of the test point is one of
-the k sets. If not, the k sets are independent of the label, and the partition of all other patches
-is still uniform, so sign(Z) on D - kC patches is optimal. Revealing does not increase the error:
+With N samples, patches outside the signal sets carry no information on the partition. Let the
+algorithm know the signal set of every sample, which are k of the L sets, and whether the signal set
+of the test point is among them. If it is not, the k sets are independent of the label, and the
+partition of all other patches is still uniform, so sign(Z) on D - kC patches is optimal. The
+knowledge does not increase the error, so without it
 
 .. math:: \text{error} \geq E_k\big[(1 - k/L)\, \mathrm{errZ}(D - kC, C, q)\big],
 
-with errZ the error of sign(Z) and k the number of distinct sets in N draws. At fixed C and
-m = q(D - C), the bound exceeds a fixed error for N up to order D, if errZ exceeds this error. If
-errZ is o(1), for m small against C^2, both the bound and the theorem are void: only the feature
+with errZ the error of sign(Z) and k the number of distinct sets in N draws. Let C and m = q(D - C)
+be fixed. If errZ exceeds a fixed error, the bound exceeds this error for all N up to order D. If m
+is small against C^2, errZ is o(1), and both the bound and the theorem are void: only the feature
 must be learned.
 
-Reference: Jelassi, Sander, Li (2022).
+The theorems are those of Jelassi, Sander, Li (2022).
 """
 
 from __future__ import annotations
@@ -60,7 +64,7 @@ Law = NDArray[Any]
 Probability = float | Fraction
 
 BOUND = Fraction(1, 8)
-"""Error that Theorem 3.1 claims as a lower bound for every generalized linear model."""
+"""Lower bound on the error of every generalized linear model, as claimed by Theorem 3.1."""
 
 
 class SignError(NamedTuple):
@@ -71,20 +75,21 @@ class SignError(NamedTuple):
 
     @property
     def error(self) -> Any:
-        """Probability of a wrong label, with a score of zero decided by a fair coin."""
+        """Probability of a wrong label, if a fair coin decides at score 0."""
         return self.negative + self.zero / 2
 
 
 def sign_error(law: Law) -> SignError:
-    """Sign errors of a score, from its law on the integers -n..n, shape (2n + 1,)."""
+    """Sign errors of a score whose law on the integers -n, ..., n is given, shape (2n + 1,)."""
     middle = law.size // 2
     return SignError(law[:middle].sum(), law[middle])
 
 
 def walk_law(count: int, q: Probability) -> Law:
-    """Law of the sum of `count` independent patches, each +1 or -1 with q/2 and 0 with 1 - q.
+    """Law of the sum of `count` independent patches of a random set.
 
-    The array holds P(sum = k) for k = -count..count, as Fractions if q is a Fraction.
+    A patch is +1 or -1 with probability q/2 each, and 0 with probability 1 - q. The array holds
+    P(sum = k) for k = -count, ..., count; if q is a Fraction, so are these numbers.
     """
     if not isinstance(q, Fraction):
         law = np.ones(1)
@@ -101,10 +106,10 @@ def walk_law(count: int, q: Probability) -> Law:
 
 
 def sign_rule_error(D: int, C: int, q: Probability) -> SignError:
-    """Sign errors of the rule sign(Z), the best rule with equal weights for any link.
+    """Sign errors of the rule sign(Z), the best rule with equal weights and any link.
 
-    D is the number of patches, C the number of patches in each set, and q the probability of a
-    feature; a Fraction q gives an exact result.
+    D is the number of patches, C the number of patches in each set, and q the probability that a
+    random patch has a feature. If q is a Fraction, the result is exact.
     """
     others = D - C
     law = walk_law(others, q)
@@ -114,9 +119,10 @@ def sign_rule_error(D: int, C: int, q: Probability) -> SignError:
 
 
 def score_law(weights: Sequence[int], partition: Partition, q: Probability) -> Law:
-    """Law of the score sum_j w_j x_j given y = +1, averaged over the signal sets.
+    """Law of the score sum_j w_j x_j of a sample with y = +1 and a random signal set.
 
-    The array holds P(score = k) for k = -n..n, where n is the sum of the absolute weights.
+    The weights are w_j, and the values of the patches x_j. The array holds P(score = k) for k = -n,
+    ..., n, where n is the sum of all absolute weights.
     """
     whole = np.array(weights, dtype=np.int64)
     reach = int(np.abs(whole).sum())
@@ -143,28 +149,30 @@ def _with_patch(law: Law, weight: int, q: Probability) -> Law:
 
 
 def weighted_rule_error(weights: Sequence[int], partition: Partition, q: Probability) -> Any:
-    """Error of the rule sign(sum_j w_j x_j), with ties decided by a fair coin."""
+    """Error of the rule sign(sum_j w_j x_j), if a fair coin decides at score 0."""
     return sign_error(score_law(weights, partition, q)).error
 
 
 def best_link_error(weights: Sequence[int], partition: Partition, q: Probability) -> Any:
-    """Error of the best link phi for fixed integer weights w_j of the score sum_j w_j x_j.
+    """Error of the best function of the score sum_j w_j x_j with given integer weights w_j.
 
-    The law given y = -1 is the mirror image; the smallest error is half the overlap of both.
+    The law of the score for y = -1 is the mirror image of its law for y = +1. The minimum error is
+    half of the sum of the smaller of both probabilities over all scores.
     """
     law = score_law(weights, partition, q)
     return np.minimum(law, law[::-1]).sum() / 2
 
 
 def encoding_weights(D: int) -> tuple[int, ...]:
-    """Weights 3^j, for which the score determines every x_j as digits -1, 0, 1."""
+    """Weights 3^j, with which the score determines the value -1, 0 or 1 of every patch j."""
     return tuple(3**j for j in range(D))
 
 
 def tilted_weights(partition: Partition, tilts: Sequence[int]) -> tuple[int, ...]:
-    """Nearly equal weights: the sign of the score is that of Z, or of -sum tilt_l z_l if Z = 0.
+    """Nearly equal weights, which leave sign(Z) unchanged if the sum Z of all values is not 0.
 
-    `tilts` holds the reductions of the weights in the first sets, small enough to affect only ties.
+    `tilts` holds the numbers tilt_l by which the weights in the first sets are reduced. If Z = 0,
+    the sign of the score is that of -sum tilt_l z_l, with z_l the sum of the values in set l.
     """
     largest = max(members.size for members in partition.sets)
     base = max(1, largest * sum(tilts)) + max(tilts, default=0)
@@ -175,11 +183,11 @@ def tilted_weights(partition: Partition, tilts: Sequence[int]) -> tuple[int, ...
 
 
 def best_weights(partition: Partition, q: float, largest: int) -> tuple[float, tuple[int, ...]]:
-    """Smallest error of sign(sum_j w_j x_j) among integer weights 0..`largest`, with its weights.
+    """Minimum error of sign(sum_j w_j x_j) with integer weights 0, ..., `largest`, and its weights.
 
-    All weight vectors are tried up to the symmetry of the law, so the partition must have few sets
-    of equal size. Negative weights cannot help: abs(w_j) gives the same law if j is outside the
-    signal set, and a larger score if j is inside.
+    All weight vectors are tried, up to symmetry; the partition must have few sets, of equal size.
+    Negative weights do not decrease the error: with abs(w_j) in place of w_j, the law of the score
+    is the same if patch j is outside the signal set, and the score is larger if j is inside.
     """
     size, count = partition.sets[0].size, len(partition.sets)
     kinds = itertools.combinations_with_replacement(range(largest + 1), size)
@@ -194,7 +202,7 @@ def best_weights(partition: Partition, q: float, largest: int) -> tuple[float, t
 
 
 def limit_error(C: int, m: float) -> float:
-    """Error of sign(Z) as D grows at fixed `m` = q(D - C), where the walk has the Skellam law."""
+    """Error of sign(Z) in the limit of large D at fixed `m` = q(D - C), from the Skellam law."""
     from scipy.special import ive
 
     law = ive(np.arange(C + 1), m)
@@ -202,9 +210,10 @@ def limit_error(C: int, m: float) -> float:
 
 
 def crossing(C: int, D: int | None = None) -> float:
-    """The m = q(D - C) at which the error of sign(Z), increasing in m, is 1/8.
+    """Number m = q(D - C) at which the error of sign(Z) is 1/8; the error increases with m.
 
-    None for D gives the limit of many patches. NaN if the error is below 1/8 for every q <= 1.
+    If D is None, the number of patches is infinite. Returns NaN if the error is below 1/8 for every
+    q <= 1.
     """
     from scipy.optimize import brentq
 
@@ -220,14 +229,14 @@ def crossing(C: int, D: int | None = None) -> float:
 
 
 def gaussian_crossing() -> float:
-    """Limit of crossing(C) / C^2 for large set sizes C, 0.7557."""
+    """Limit of crossing(C) / C^2 for large set sizes C, which is 0.7557."""
     from scipy.stats import norm
 
     return float(1 / norm.ppf(1 - float(BOUND)) ** 2)
 
 
 def distinct_sets(count: int) -> Iterator[NDArray[np.float64]]:
-    """Yield the array P(k distinct sets), k = 0, ..., `count`, after 0, 1, 2, ... draws."""
+    """Yield, after 0, 1, 2, ... draws, the probabilities of k = 0, ..., `count` distinct sets."""
     k, chance = np.arange(count + 1), np.zeros(count + 1)
     chance[0] = 1.0
     while True:
@@ -236,10 +245,10 @@ def distinct_sets(count: int) -> Iterator[NDArray[np.float64]]:
 
 
 def unseen_errors(D: int, C: int, q: float) -> NDArray[np.float64]:
-    """(1 - k/L) times the error of sign(Z) on D - kC patches, for k = 0, ..., L; shape (L + 1,)."""
+    """Lower bounds on the error if k = 0, ..., L of the L sets are known, shape (L + 1,)."""
     count, law, errors = D // C, np.ones(1), np.zeros(D // C + 1)
     for unseen in range(1, count + 1):
-        below = max(0, (unseen - 1) * C - C)  # index of walk = -C, where Z = 0
+        below = max(0, (unseen - 1) * C - C)  # index of the value -C of the walk, at which Z = 0
         negative, zero = law[:below].sum(), law[below] if unseen > 1 else 0.0
         errors[count - unseen] = unseen / count * (negative + zero / 2)
         for _ in range(C):
@@ -248,7 +257,7 @@ def unseen_errors(D: int, C: int, q: float) -> NDArray[np.float64]:
 
 
 def least_samples(D: int, C: int, q: float, error: float) -> int:
-    """Smallest number of samples N whose lower bound E[(1 - k/L) errZ] is at most `error`.
+    """Minimum number of samples for which the lower bound on the error is at most `error`.
 
     The bound holds for every algorithm that learns the sets from N samples only.
     """

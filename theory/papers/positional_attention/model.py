@@ -1,20 +1,21 @@
-r"""Orbits and network: Lemma 4.1 and equation (T).
+r"""Orbits of entries (Lemma 4.1), and the network of equation (T).
 
-*Orbits* are classes of entries that stay equal (Lemma 4.1). The law of Assumption 1 is invariant
+Orbits are classes of entries that stay equal (Lemma 4.1). The law of Assumption 1 is invariant
 under every permutation of the patches that maps sets onto sets (the wreath product
-:math:`S_C \wr S_L`), and the model is permutation-invariant. `theory.symmetry.classes` computes the
-orbits of index pairs from generators; for L sets of equal size C they are the three orbits named in
-`ORBITS`, whose sizes `entries` gives for symbolic D and C.
+:math:`S_C \wr S_L`), and the network is invariant under all permutations.
+`theory.symmetry.classes` computes the orbits of index pairs from generators. For L sets of equal
+size C there are three orbits, which `ORBITS` names; `entries` gives their sizes for symbolic D and
+C.
 
-*Network*: one positional-attention layer.
+The network is one layer of positional attention, with the scale s and the value vector v:
 
 .. math::
    F(X) = \sum_i act\Big(D \sum_j S_{ij} \langle v, X_j\rangle\Big), \quad
    S_{ij} = \frac{e^{s A_{ij}}}{\sum_r e^{s A_{ir}}}, \quad act(u) = u^p + \nu u .
 
-`output` is F for an explicit matrix of symbols. For A constant on the three orbits, a row of S has
-the value Lambda once, Gamma C-1 times and Xi D-C times. A patch of value x in a set of sum z, with
-Z the sum of all values, has the attended value
+`output` is F for a matrix A of symbols. If A is constant on the three orbits, a row of S has the
+entry Lambda once, Gamma C-1 times and Xi D-C times. Let z be the sum of the values in a set, and Z
+the sum of all values. A patch of value x in this set has the attended value
 
 .. math:: \sum_j S_{ij} x_j = \Lambda x + \Gamma (z - x) + \Xi (Z - z).
 """
@@ -33,7 +34,7 @@ D, C, p, nu, scale, alpha = NOTATION.symbols("D C p nu scale alpha")
 a, b, x, z, Z = NOTATION.symbols("a b x z Z")
 
 ORBITS = ("beta", "gamma", "rho")
-"""Name of the value of A on each orbit of index pairs: diagonal, same set, different sets."""
+"""Names of the values of A on the three orbits: the diagonal, the same set, different sets."""
 
 
 def row_entries() -> dict[str, sympy.Expr]:
@@ -47,18 +48,18 @@ def entries() -> dict[str, sympy.Expr]:
 
 
 def orbit_of(partition: Partition, i: int, j: int) -> str:
-    """Orbit of the index pair (i, j) for a partition into sets of equal size."""
+    """Name of the orbit of the index pair (i, j), for a partition into sets of equal size."""
     if i == j:
         return "beta"
     return "gamma" if partition.labels[i] == partition.labels[j] else "rho"
 
 
 ATTENTION = dict(zip(ORBITS, NOTATION.symbols("Lambda Gamma Xi"), strict=True))
-"""Entry of the attention S on each orbit."""
+"""Mapping from each orbit to the symbol of the attention S on it."""
 
 
 def activation(u: sympy.Expr, degree: sympy.Expr | int = p) -> sympy.Expr:
-    """Polynomial activation u^p + nu u with p = `degree`."""
+    """Activation u^p + nu u, with p = `degree`."""
     return u**degree + nu * u
 
 
@@ -71,20 +72,20 @@ def attention(matrix: sympy.Matrix) -> sympy.Matrix:
 def output(
     matrix: sympy.Matrix, projections: Sequence[sympy.Expr], degree: sympy.Expr | int = p
 ) -> sympy.Expr:
-    """Output F(X) of equation (T) for an explicit A = `matrix` and projections <v, X_j>."""
+    """Output F(X) of equation (T), from A = `matrix` and the patches' projections <v, X_j>."""
     return readout(attention(matrix), projections, degree)
 
 
 def readout(
     weights: sympy.Matrix, projections: Sequence[sympy.Expr], degree: sympy.Expr | int = p
 ) -> sympy.Expr:
-    """Output F(X) for an explicit S = `weights`, which may be no softmax, and <v, X_j>."""
+    """Output F(X) from S = `weights`, any matrix, and the projections <v, X_j> of the patches."""
     attended = weights * sympy.Matrix(projections)
     return sympy.Add(*[activation(weights.rows * entry, degree) for entry in attended])
 
 
 def orbit_attention() -> dict[sympy.Symbol, sympy.Expr]:
-    """Lambda, Gamma, Xi as expressions: softmax of a row of A that is constant on the orbits."""
+    """Expressions of Lambda, Gamma, Xi: the softmax of A if it is constant on the orbits."""
     counts = row_entries()
     weight = {orbit: sympy.exp(scale * NOTATION.symbol(orbit)) for orbit in ORBITS}
     total = sympy.Add(*[counts[orbit] * weight[orbit] for orbit in ORBITS])
@@ -92,23 +93,23 @@ def orbit_attention() -> dict[sympy.Symbol, sympy.Expr]:
 
 
 def own_attention() -> sympy.Expr:
-    """G = D (Lambda + (C-1) Gamma), D times the attention to the own set, in the entries of S."""
+    """Attention G = D (Lambda + (C-1) Gamma) to the own set, multiplied by D."""
     counts = row_entries()
     return D * sum(counts[orbit] * ATTENTION[orbit] for orbit in ("beta", "gamma"))
 
 
 def attended() -> sympy.Expr:
-    """Attended value sum_j S_ij x_j of a patch of value x in a set of sum z with total sum Z."""
+    """Attended value of a patch of value x, if its set has the sum z and all patches the sum Z."""
     row_sums = {"beta": x, "gamma": z - x, "rho": Z - z}
     return sympy.Add(*[ATTENTION[orbit] * row_sums[orbit] for orbit in ORBITS])
 
 
 def preactivation() -> sympy.Expr:
-    """Argument O = D alpha sum_j S_ij x_j of the activation."""
+    """Argument O of the activation: D alpha times the attended value."""
     return D * alpha * attended()
 
 
 def set_contribution() -> sympy.Expr:
-    """Contribution h(a, b; Z) of a set of type (a, b) to the output F."""
+    """Contribution of a set of type (a, b) to the output F, if the sum of all values is Z."""
     patch = activation(preactivation()).subs(z, a - b)
     return sympy.Add(*[count * patch.subs(x, value) for value, count in composition().items()])

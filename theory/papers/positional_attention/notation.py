@@ -1,18 +1,21 @@
 r"""Notation and events of Jelassi, Sander, Li, "Vision Transformers provably learn ...".
 
 `EVENTS` are the three events of training, as rules on the order parameters. The loss depends on the
-signal strength :math:`\alpha G`, whose log-growth is :math:`d\log\alpha + d\log G`.
+signal strength :math:`\alpha G`; its logarithm grows at the sum of the rates :math:`d\log\alpha`
+and :math:`d\log G`.
 
-- Event I, value-driven: v grows, attention is constant. Event I ends at ``T0``, the first time with
-  alpha > 0 and :math:`d\log G \geq d\log\alpha`: attention contributes at least as much as v.
-- Event II, attention-driven, ends at ``T1``: half of the attention is inside the true set, :math:`G
-  \geq D/2`. ``T1_paper`` is the form of the paper, :math:`\gamma > \max_t |\rho^{(t)}|` over the
-  run, which depends on the horizon.
-- Event III: alpha grows again. If alpha falls after ``T1``, Event III starts at the minimum after
-  which alpha exceeds alpha(T1) by 5 %, provided that alpha is above alpha(T1) at the horizon.
+- Event I is driven by the value vector v, which grows while attention is constant. It ends at
+  ``T0``, the first time with alpha > 0 and :math:`d\log G \geq d\log\alpha`. Attention
+  then contributes at least as much as v.
+- Event II is driven by attention. It ends at ``T1``, when half of the attention is inside the true
+  set, :math:`G \geq D/2`. The paper ends it at ``T1_paper``, when :math:`\gamma` exceeds the
+  maximum of :math:`|\rho|` over the run; this time depends on the horizon of the run.
+- Event III is a second growth of alpha. If alpha falls after ``T1``, Event III starts at the
+  minimum of alpha before alpha exceeds alpha(T1) by 5 %. It needs alpha to be above alpha(T1) at
+  the horizon.
 
-``patch_association`` (Definition 2.2) holds if in every row of A the smallest entry inside the set
-exceeds the largest entry outside.
+``patch_association`` (Definition 2.2) holds if, in every row of A, all entries inside the set are
+greater than all entries outside.
 """
 
 from __future__ import annotations
@@ -103,10 +106,10 @@ NOTATION = Notation("Jelassi, Sander, Li (2022)", ROWS)
 
 
 ORDER_PARAMETERS = ("alpha", "gamma", "rho", "G", "d_alpha", "d_G", "association_margin")
-"""Symbols in the rules of events; every problem of this system reports them at every step."""
+"""Symbols that the rules of events use; every problem of this system reports them at every step."""
 
 RATES = ("d_alpha", "d_G")
-"""Order parameters computed from the gradient; a run oscillates if d_alpha alternates in sign."""
+"""Order parameters computed from the gradient; if d_alpha alternates in sign, a run oscillates."""
 
 alpha, gamma, rho, G, d_alpha, d_G, margin = NOTATION.symbols(" ".join(ORDER_PARAMETERS))
 D = NOTATION.symbol("D")

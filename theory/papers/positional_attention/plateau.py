@@ -1,18 +1,18 @@
 r"""The plateau of Event I: sign of the rate of gamma - rho.
 
-While v grows, A is still 0 off its diagonal. With :math:`E = e^{s\beta}`, an entry of S is
-:math:`\xi = 1/(E + D - 1)` off the diagonal and :math:`E\xi` on the diagonal, and a patch of value
-x has the preactivation
+While v grows, A is still 0 off its diagonal. With :math:`E = e^{s\beta}` and the scale s, an entry
+of S is :math:`\xi = 1/(E + D - 1)` off the diagonal and :math:`E\xi` on the diagonal. A patch of
+value x has the preactivation
 
 .. math:: O_x = \alpha U_x, \qquad U_x = D\,\xi\,(\kappa x + Z), \qquad \kappa = E - 1. \qquad (1)
 
-*Rates.* With :math:`\varsigma = 1/(1+e^F)`, s the scale and :math:`\bar x` a mean of values, the
-softmax gives, for :math:`z_i` the sum of the set of patch i,
+**Rates.** Let :math:`\varsigma = 1/(1+e^F)`, and let :math:`z_i` be the sum of the set of patch i.
+The derivative of the softmax gives
 
 .. math:: \dot\gamma - \dot\rho = s\,\alpha\,\xi\, E\Big[\varsigma \sum_i act'(O_i)
    \Big(\frac{z_i - x_i}{C-1} - \frac{Z - z_i}{D-C}\Big)\Big]. \qquad (2)
 
-The bracket sums to 0 over i, so the linear part of act does not contribute, and (2) equals
+The sum of the bracket over i is 0, so the linear part of act does not contribute, and (2) equals
 :math:`s\,p\,\xi\,\alpha^p E[\varsigma T]` with
 
 .. math:: T = \sum_i U_i^{p-1}
@@ -20,19 +20,21 @@ The bracket sums to 0 over i, so the linear part of act does not contribute, and
 
 At beta = 0 all :math:`U_i` are equal, T is 0, and A does not move.
 
-*Assumption 1.* F depends only on the numbers of random patches at +1 and at -1, and all
-arrangements of given numbers are equally likely. The C-1 other patches in the set of a random patch
-have the same mean as all other random patches, :math:`\bar x_{-i}`, and (3) becomes
+**Assumption 1.** F depends only on the numbers of random patches at +1 and at -1, and all
+arrangements with the same numbers are equally likely. The C-1 other patches in the set of a random
+patch i have the same mean :math:`\bar x_{-i}` as all other random patches, and the random patches
+have the mean :math:`\bar x`. Then (3) becomes
 
 .. math:: T = C\,\Big\{U_{+}^{p-1} (1 - \bar x) - \frac{1}{D-C} \sum_{i\ random}
    U_i^{p-1} (1 - \bar x_{-i})\Big\}, \qquad (4)
 
-a sum over :math:`O(D^2)` pairs of numbers. *Mixed sets* are exchangeable only as sets: the sum runs
-over the types of one set, and the law of all other sets is a convolution.
+and its expectation is a sum over :math:`O(D^2)` pairs of numbers. If random sets are mixed, only
+whole sets are exchangeable: the sum runs over the types of one set, and the law of all other sets
+is a convolution.
 
-*Many patches at fixed q.* Let :math:`\sigma^2 = q(D-C)`; :math:`\zeta = Z/\sigma` becomes normal
+**Many patches at fixed q.** Let :math:`\sigma^2 = q(D-C)`; :math:`\zeta = Z/\sigma` becomes normal
 with mean :math:`C/\sigma`. On the plateau F is small, :math:`F = \tau\zeta^p + r\tau\zeta` with r
-the share of the linear part, and a zero rate of alpha gives
+the share of the linear part. The rate of alpha is zero if
 
 .. math:: \tau = \frac{2C}{\sigma}\,\frac{p\,p!! + r}{N}, \qquad
    N = p\,(2p-1)!! + (p+1)\,p!!\,r + r^2, \qquad
@@ -43,26 +45,28 @@ The leading part of T in (4) is a positive factor times :math:`\kappa` times
 .. math:: h\,C - q + \frac{\kappa}{4}(1-q), \qquad
    h = \frac12 - \frac{(p\,p!! + r)\,((2p-3)!!/(p-2)!! + r)}{2N}. \qquad (6)
 
-For beta > 0 gamma is faster up to :math:`q_c = (hC + \kappa/4)/(1 + \kappa/4)`. As
-:math:`\nu D^{3(p-1)/(2p)} \to 0`, :math:`h = (p-1)/(2(2p-1))`: for p = 3 and C >= 5 gamma is
-faster at every q. At a fixed nu the linear part dominates for large D: h tends to 0 and
-:math:`q_c` to :math:`\kappa/(4+\kappa)`.
+For beta > 0, gamma grows faster than rho if q is below
+:math:`q_c = (hC + \kappa/4)/(1 + \kappa/4)`. As :math:`\nu D^{3(p-1)/(2p)} \to 0`,
+:math:`h = (p-1)/(2(2p-1))`: for p = 3 and C >= 5, gamma is then faster at every q. At a fixed nu
+the linear part dominates for large D, where h tends to 0 and :math:`q_c` to
+:math:`\kappa/(4+\kappa)`.
 
-*Many patches at a fixed mean* :math:`\lambda = q(D-C)`. F becomes :math:`a Z^p + b Z`, and T of (4)
-becomes :math:`C\{(\kappa + Z)^{p-1} - Z^{p-1}\}`. With w(k) the mean of :math:`\varsigma` on Z = k,
+**Many patches at a fixed mean** :math:`\lambda = q(D-C)`. F becomes :math:`a Z^p + b Z`, and T of
+(4) becomes :math:`C\{(\kappa + Z)^{p-1} - Z^{p-1}\}`. With w(k) the mean of :math:`\varsigma` on
+Z = k,
 
 .. math:: \frac{w(k)}{w(-k)} = \frac{I_{k-C}(\lambda)}{I_{k+C}(\lambda)}\,e^{-F(k)}, \qquad
    \sum_{k>0} k\,F'(k)\,(w(k) - w(-k)) = 0. \qquad (7)
 
 The logarithm of the quotient of Bessel functions, divided by k, decreases with k (measured, not
-proved); F(k)/k does not. Hence w(k) - w(-k) changes its sign once, from + to -. For p = 3, where F'
-increases with k, the sign change implies that :math:`E[\varsigma Z] \geq 0`, and for beta > 0 that
+proved), but F(k)/k does not. Hence w(k) - w(-k) changes its sign once, from + to -. For p = 3, F'
+increases with k, so the sign change implies :math:`E[\varsigma Z] \geq 0`. For beta > 0, it implies
 :math:`E[\varsigma T] = C\kappa\,E[\varsigma(\kappa + 2Z)] > 0`: gamma is faster at every mean.
 
-In this limit :math:`\alpha^p` is a/D, and :math:`(b/(\nu D))^p` for large :math:`\nu D^{1-1/p}`: at
-a fixed mean (2) falls with D like :math:`D^{-2}` first, and like :math:`\nu^{-p} D^{-(p+1)}` for
-larger D. `dynamics.verdicts.positional_attention.plateau` measures whether the sign of the rate of
-gamma - rho on the plateau predicts the end of training.
+In this limit :math:`\alpha^p` is a/D, or :math:`(b/(\nu D))^p` for large :math:`\nu D^{1-1/p}`. At
+a fixed mean, (2) therefore falls like :math:`D^{-2}` first, and like :math:`\nu^{-p} D^{-(p+1)}`
+for larger D. `dynamics.verdicts.positional_attention.plateau` measures whether the sign of the rate
+of gamma - rho on the plateau predicts the end of training.
 """
 
 from __future__ import annotations
@@ -82,15 +86,16 @@ from theory.papers.positional_attention.data_law import ANY, SetLaw
 
 Array = NDArray[np.float64]
 STEP = 1.1
-"""Ratio of successive values of alpha in the search for a sign change of alpha's rate."""
+"""Ratio of consecutive values of alpha in the search for a sign change of its rate."""
 
 
 class Numbers(NamedTuple):
-    """Joint law of the numbers of random patches at +1 and at -1, with sums over their sets.
+    """Joint law of the numbers of random patches at +1 and at -1, and sums over these patches.
 
-    The array `chance`, shape (D - C + 1, D - C + 1), holds the probability of a patches at +1 and b
-    at -1. The mapping `mates` gives for each value x an array of the same shape: the expected sum
-    of z_i - x_i over random patches i of value x, times the indicator of (a, b).
+    The array `chance`, shape (D - C + 1, D - C + 1), holds the probability of a random patches at
+    +1 and b at -1. The mapping `mates` holds an array of this shape for each value x. It is the
+    expectation of the indicator of (a, b), times the sum of z_i - x over all random patches i of
+    value x, where z_i is the sum of the set of patch i.
     """
 
     chance: Array
@@ -98,7 +103,7 @@ class Numbers(NamedTuple):
 
 
 def exchangeable(random: int, law: SetLaw) -> Numbers:
-    """`Numbers` for `random` = D - C exchangeable random patches, under Assumption 1."""
+    """`Numbers` for `random` = D - C random patches, which Assumption 1 makes exchangeable."""
     plus, minus = np.ogrid[: random + 1, : random + 1]
     zero = random - plus - minus
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -114,7 +119,7 @@ def exchangeable(random: int, law: SetLaw) -> Numbers:
 
 
 def one_set_apart(random: int, law: SetLaw) -> Numbers:
-    """`Numbers` for `random` = D - C random patches, under any law of independent sets."""
+    """`Numbers` for `random` = D - C random patches, if the random sets are independent."""
     sets = random // law.C
     rest = np.zeros((random + 1, random + 1))
     rest[0, 0] = 1.0
@@ -122,7 +127,7 @@ def one_set_apart(random: int, law: SetLaw) -> Numbers:
     types, chance = law.types[possible], law.probabilities[possible]
 
     def with_set(weights: Array) -> Array:
-        """Convolve the law of the other sets with one more set with weighted types."""
+        """Convolve `rest`, the law of the other sets, with the weighted types of one more set."""
         total = np.zeros_like(rest)
         for (a, b, _), weight in zip(types, weights, strict=True):
             total[a:, b:] += weight * rest[: random + 1 - a, : random + 1 - b]
@@ -138,10 +143,10 @@ def one_set_apart(random: int, law: SetLaw) -> Numbers:
 
 @dataclass(frozen=True)
 class Plateau:
-    """Training while A is 0 off its diagonal; the rates are exact.
+    """Training with A = 0 off the diagonal; the rates are exact.
 
-    `law` is the law of a random set, `p` the odd degree of the activation and `nu` >= 0 its linear
-    part. `beta` is the diagonal of A, and `scale` the factor in the softmax.
+    `law` is the law of a random set. The activation has the odd degree `p` and the linear part `nu`
+    >= 0. `beta` is the diagonal of A, and `scale` the factor in the softmax.
 
     Examples
     --------
@@ -177,9 +182,9 @@ class Plateau:
 
     @cached_property
     def powers(self) -> tuple[Array, Array]:
-        """Sums over all patches of U^p and of U, for every pair of numbers.
+        """Sums of U^p and of U over all patches, for all pairs (a, b) of patches at +1 and -1.
 
-        The output F is alpha^p times the first sum plus nu alpha times the second.
+        The output F is alpha^p times the first sum, plus nu alpha times the second sum.
         """
         plus, minus = np.ogrid[: self.D - self.law.C + 1, : self.D - self.law.C + 1]
         counts = {1: self.law.C + plus, -1: minus, 0: self.D - self.law.C - plus - minus}
@@ -188,18 +193,18 @@ class Plateau:
         return np.asarray(main), np.asarray(linear)
 
     def weights(self, alpha: float) -> Array:
-        """Weight 1/(1 + e^F) of equation (2), for every pair of numbers."""
+        """Weight 1/(1 + e^F) of equation (2), for all pairs (a, b) of patches at +1 and -1."""
         main, linear = self.powers
         return np.asarray(expit(-(alpha**self.p * main + self.nu * alpha * linear)))
 
     def rate(self, alpha: float) -> float:
-        """Rate of alpha on the gradient flow: minus the derivative of the risk."""
+        """Rate of alpha under the gradient flow, minus the derivative of the risk."""
         main, linear = self.powers
         slope = self.p * alpha ** (self.p - 1) * main + self.nu * linear
         return float((self.weights(alpha) * self.numbers.chance * slope).sum())
 
     def alpha(self, start: float) -> float:
-        """First alpha of rate 0 that the gradient flow reaches from a positive `start`.
+        """First value with rate 0 that alpha reaches under the gradient flow from `start` > 0.
 
         Returns inf if F is positive on every sample, because alpha then grows without bound.
         """
@@ -213,32 +218,32 @@ class Plateau:
 
     @cached_property
     def moments(self) -> Array:
-        """Product of T, equation (3), and the probability, for every pair of numbers."""
+        """Product of T (equation (3)) and the probability, for all pairs (a, b)."""
         D, C, random = self.D, self.law.C, self.D - self.law.C
         plus, minus = np.ogrid[: random + 1, : random + 1]
         chance, mates = self.numbers
         counts, total = {1: plus, -1: minus, 0: random - plus - minus}, C + plus - minus
         even = {x: seen ** (self.p - 1) for x, seen in self.attended.items()}
-        moments = C * even[1] * (D - total) * chance  # the signal set: z = C, x = 1
+        moments = C * even[1] * (D - total) * chance  # the signal set has z = C and x = 1
         for x, count in counts.items():
             among = (D - 1) / (C - 1) * mates[x] - count * (total - x) * chance
             moments = moments + even[x] * among
         return np.asarray(moments / random)
 
     def tilt(self, alpha: float) -> float:
-        """Expectation E[T / (1 + e^F)], which has the sign of the rate of gamma - rho."""
+        """Expectation of T / (1 + e^F), which has the sign of the rate of gamma - rho."""
         return float((self.weights(alpha) * self.moments).sum())
 
     def lead(self, alpha: float) -> float:
-        """Rate of gamma - rho per entry, equation (2)."""
+        """Rate of gamma - rho by equation (2), for rates per entry of A."""
         return self.scale * self.p * self.entry * alpha**self.p * self.tilt(alpha)
 
 
 def tilt_of_many_patches(law: SetLaw, p: int, kappa: float, linear: float = 0.0) -> float:
-    """Limit of `Plateau.tilt` at fixed q up to a positive factor: equation (6) times kappa.
+    """Limit of `Plateau.tilt` for large D at fixed q, divided by a positive factor (equation (6)).
 
-    `law` is the law of a random set under Assumption 1, `p` the degree of the activation, `kappa`
-    the number e^(s beta) - 1, and `linear` the limit of nu D^(3(p-1)/(2p)).
+    `law` is the law of a random set under Assumption 1, and `p` the degree of the activation.
+    `kappa` is e^(s beta) - 1, and `linear` the limit of nu D^(3(p-1)/(2p)).
 
     Examples
     --------

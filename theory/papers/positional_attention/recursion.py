@@ -1,7 +1,7 @@
 r"""Reduced dynamics: gradient descent on (P) as a recursion on (alpha, gamma, rho).
 
-Condition on y = +1 (act is odd, so y = -1 has the same risk). With h(a, b; Z) the contribution of a
-set,
+The label is y = +1; the risk for y = -1 is the same, because act is odd. With h(a, b; Z) the
+contribution of a set of type (a, b) to the output, and Z the sum of all values,
 
 .. math::
    F = h(C, 0; Z) + \sum_{l=1}^{L-1} h(a_l, b_l; Z), \qquad R = E \log(1 + e^{-F}),
@@ -10,7 +10,8 @@ set,
     gamma <- gamma - eta/(D (C-1)) dR/dgamma
     rho   <- rho   - eta/(D (D-C)) dR/drho.
 
-The recursion is exact by Lemmas 4.1 and 4.2. `leading_output` keeps only the signal set.
+The recursion is exact by Lemmas 4.1 and 4.2. `leading_output` is an approximation that keeps only
+the signal set.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ a, b, Z = NOTATION.symbols("a b Z")
 
 
 def multiplicity() -> dict[sympy.Symbol, sympy.Expr]:
-    """Mapping from each scalar to the number of trained entries that share it."""
+    """Mapping from each scalar to the number of trained entries with its value."""
     shared = entries()
     return {alpha: sympy.Integer(1), gamma: shared["gamma"], rho: shared["rho"]}
 
 
 def observables(degree: sympy.Expr | int = p) -> dict[str, sympy.Expr]:
-    """Mapping from the name to the formula of each observable, with p = `degree`."""
+    """Mapping from the name of each observable to its formula, with p = `degree`."""
     size = increment_scale()
     growth = sympy.Piecewise((sympy.Abs(d_rho), sympy.Eq(rho, 0)), (sympy.sign(rho) * d_rho, True))
     formulas = {entry.name: weight for entry, weight in model.orbit_attention().items()} | {
@@ -49,37 +50,38 @@ def observables(degree: sympy.Expr | int = p) -> dict[str, sympy.Expr]:
 
 
 def increment_scale() -> sympy.Expr:
-    """Size alpha^p Gamma G^(p-1) of the gamma increment in Lemma 4.3."""
+    """Factor alpha^p Gamma G^(p-1) of the increment of gamma in Lemma 4.3."""
     return alpha**p * model.ATTENTION["gamma"] * G ** (p - 1)
 
 
 @cache
 def leading_output() -> sympy.Expr:
-    """Output F of the signal set alone, C ((alpha G)^p + nu alpha G).
+    """Contribution C ((alpha G)^p + nu alpha G) of the signal set to the output F.
 
-    All values outside the signal set are zero (Z = z = C), and their output is dropped.
+    All values outside the signal set are set to 0 (Z = z = C), and all other sets are omitted.
     """
     share = model.set_contribution().subs({a: C, b: 0}, simultaneous=True).subs(Z, C)
-    # sum_j S_ij x_j = Lambda + (C-1) Gamma = G/D: eliminate Lambda by G.
+    # Replace Lambda by G, because sum_j S_ij x_j = Lambda + (C-1) Gamma = G/D.
     entry = model.ATTENTION["beta"]
     return sympy.simplify(share.subs(entry, sympy.solve(model.own_attention() - G, entry)[0]))
 
 
 def leading_increment(theta: sympy.Symbol) -> sympy.Expr:
-    r"""Rate of gamma or rho at leading order: :math:`\varsigma\, \partial F / \partial\theta / n`.
+    r"""Rate of theta = gamma or rho at leading order, as an expression in alpha, G and S.
 
-    The rate follows from `leading_output` without its linear part, and is expressed by alpha, G,
-    the entries of S and ``sig`` = E[1/(1+e^F)].
+    The rate is :math:`\varsigma\, \partial F / \partial\theta / n` with ``sig`` = :math:`\varsigma`
+    = E[1/(1+e^F)] and the number n of entries with the value theta. F is `leading_output` without
+    its linear part.
     """
     slope = through_softmax(model.own_attention(), G, theta) / multiplicity()[theta]
     return sympy.factor(sig * sympy.diff(leading_output().subs(nu, 0), G) * slope)
 
 
 def through_softmax(quantity: sympy.Expr, name: sympy.Expr, theta: sympy.Symbol) -> sympy.Expr:
-    """Derivative by gamma or rho of a quantity linear in the entries of S, as a product.
+    """Derivative of a quantity that is linear in the entries of S by theta = gamma or rho.
 
-    With T/N the quantity and N the total weight, the derivative is (T' - (T/N) N')/N; a weight
-    divided by N is an entry of S. `name` replaces the quantity.
+    The quantity is T/N with the total weight N of a row, so the derivative is (T' - (T/N) N')/N. In
+    the result, weights divided by N are entries of S, and the symbol `name` stands for T/N.
     """
     weights = model.orbit_attention()
     moving = model.ATTENTION["gamma" if theta == gamma else "rho"]

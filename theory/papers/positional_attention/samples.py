@@ -1,13 +1,15 @@
 r"""Samples of the data laws: patches :math:`X_j = x_j w^\star + \xi_j`, noise orthogonal to w*.
 
-- `SignalSets`: Assumption 1. The values x_j of the signal set are the label; all other values are
-  +1, -1, 0 with probability q/2, q/2, 1 - q. Mixed random sets are conditioned on two signs or a 0.
-- `Convolution`: the law of Figure 2. Patches are standard Gaussian, the label is the sign of
+- `SignalSets` is the law of Assumption 1. The values x_j of the signal set are the label; all other
+  values are +1, -1, 0 with probability q/2, q/2, 1 - q. In a mixed random set, the values are
+  neither all +1 nor all -1.
+- `Convolution` is the law of Figure 2. Patches are standard Gaussian, and the label is the sign of
   :math:`f^\star(X) = \sum_\ell \big(\sum_{i \in S_\ell} \langle w^\star, X_i\rangle\big)^3`.
 
-F depends on a patch only through :math:`\langle v, X_j\rangle = x_j \langle v, w^\star\rangle +
-\sigma |v_\perp|\, g_j` with g_j standard Gaussian, so fresh test data need x_j and g_j only. Each
-kind of draw has a separate random stream: with one seed, a larger sample extends a smaller one.
+The output F depends on a patch only through :math:`\langle v, X_j\rangle = x_j \langle v,
+w^\star\rangle + \sigma |v_\perp|\, g_j`, where g_j is standard Gaussian and :math:`v_\perp` the
+part of v orthogonal to w*. Fresh test data therefore need only x_j and g_j. Each kind of draw has a
+separate random stream, so a larger sample with the same seed starts with a smaller sample.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class SignalSets:
-    """Samples of Assumption 1: one signal set, all other sets random.
+    """Samples of Assumption 1, with one signal set; all other sets are random.
 
     The sets of `partition` can have any sizes. A patch of a random set has a feature with
     probability `q`. `sigma` is the standard deviation of the noise per coordinate; `random_sets` is
@@ -46,7 +48,7 @@ class SignalSets:
     def draw(
         self, count: int, generator: Generator
     ) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
-        """Draw values x, labels y, and the index of each sample's signal set, shape (count,)."""
+        """Draw values, shape (count, D), labels, and indices of signal sets, both (count,)."""
         labels, streams = self.partition.labels, generator.spawn(3)
         y = np.where(streams[0].random(count) < 0.5, -1.0, 1.0)
         signal = streams[1].integers(labels.max() + 1, size=count)
@@ -60,13 +62,14 @@ class SignalSets:
         return np.where(labels == signal[:, None], y[:, None], x), y, signal
 
     def _mixed_set(self, chance: FloatArray) -> FloatArray:
-        """Values of a mixed random set from uniform numbers, both of shape (count, set size).
+        """Map uniform numbers to the values of a mixed random set, both of shape (count, set size).
 
-        Patches are drawn in sequence. While all earlier patches have one sign, the probability of
-        this sign is multiplied by the probability that some remaining patch differs from it.
+        Patches are drawn in sequence. As long as all earlier patches have the same sign, the
+        probability of this sign is multiplied by the probability that a later patch does not have
+        it.
         """
         plain, x = self.q / 2, np.empty_like(chance)
-        # Whether all patches so far are +1, and whether all are -1.
+        # `plus`: all patches so far are +1; `minus`: all patches so far are -1.
         plus, minus = np.ones((2, len(chance)), dtype=bool)
         for k in range(chance.shape[1]):
             left = plain ** (chance.shape[1] - k)
@@ -97,7 +100,7 @@ Law = SignalSets | Convolution
 
 
 def assumption_1(parameters: Any, partition: Partition | None = None) -> SignalSets:
-    """Law of Assumption 1 with the C, L, q, sigma and random_sets of given parameters."""
+    """Law of Assumption 1 for given parameters; by default, sets are runs of C patches."""
     sets = partition or Partition.contiguous([parameters.C] * parameters.L)
     return SignalSets(sets, parameters.q, parameters.sigma, parameters.random_sets)
 
@@ -117,7 +120,7 @@ def samples(
 
 
 def unit_vector(depth: int, generator: Generator) -> FloatArray:
-    """Random feature w*, uniform on the unit sphere in d = `depth` dimensions, shape (d,)."""
+    """Random feature, uniform on the unit sphere in d = `depth` dimensions, shape (d,)."""
     direction = generator.standard_normal(depth)
     return np.asarray(direction / np.linalg.norm(direction))
 
@@ -132,16 +135,16 @@ class Fresh:
     sigma: float
 
     def projections(self, along: float, across: float) -> FloatArray:
-        """Projections <v, X_j>, (count, D), for <v, w*> = along, |v - <v, w*> w*| = across."""
+        """Projections on v with <v, w*> = `along` and orthogonal part of length `across`."""
         return along * self.values + self.sigma * across * self.noise
 
     def pairs(self) -> FloatArray:
-        """Patches in d = 2 dimensions, for v = (along, across), shape (count, D, 2)."""
+        """Patches in d = 2 dimensions, shape (count, D, 2); their v is (`along`, `across`)."""
         return np.stack([self.values, self.sigma * self.noise], axis=2)
 
 
 def fresh(law: Law, count: int, generator: Generator) -> Fresh:
-    """Draw `count` samples of fresh test data from a law."""
+    """Draw fresh test data, with `count` samples of a law."""
     for_values, for_noise = generator.spawn(2)
     x, y = law.values(count, for_values)
     return Fresh(x, for_noise.standard_normal(x.shape), y, law.sigma)

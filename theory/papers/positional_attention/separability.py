@@ -1,46 +1,50 @@
-r"""Condition under which three scalars can classify every sample.
+r"""Condition under which the model with three scalars can classify every sample.
 
-Let :math:`\kappa` be the largest :math:`|z|/C` of a random set: 1 under Assumption 1,
-:math:`1 - 1/C` for mixed random sets and q < 1. At full attention (:math:`\Lambda = \Gamma = 1/C`,
-:math:`\Xi = 0`) every patch of a set has the attended value z/C, so a sample with y = +1 has
+Let :math:`\kappa` be the maximum of :math:`|z|/C` for a random set with the sum z. It is 1 under
+Assumption 1, and :math:`1 - 1/C` for mixed random sets and q < 1. At full attention
+(:math:`\Lambda = \Gamma = 1/C`, :math:`\Xi = 0`) every patch of a set has the attended value z/C,
+so a sample with y = +1 has
 
-.. math:: F = C\,act(D\alpha) + \sum_{l} C\,act(D\alpha z_l / C), \qquad (1)
+.. math:: F = C\,act(D\alpha) + \sum_{l} C\,act(D\alpha z_l / C). \qquad (1)
 
-smallest if every random set has :math:`z = -\kappa C`. The part of degree p is then
-:math:`C (D\alpha)^p (1 - (L-1) \kappa^p)`, the linear part
+F is smallest if every random set has :math:`z = -\kappa C`. Then its part of degree p is
+:math:`C (D\alpha)^p (1 - (L-1) \kappa^p)`, and its linear part
 :math:`\nu D\alpha\,C (1 - (L-1)\kappa)`.
 
-*Proposition.* Some (alpha, gamma, rho) has yF > 0 on every sample of the law iff
-:math:`(L-1)\,\kappa^p < 1` (`criterion`), for q < 1. If :math:`(L-1)\,\kappa^p \geq 1` and L >= 3,
-the error is positive at every state, and alpha is bounded along every flow.
+**Proposition.** Let q < 1. Some (alpha, gamma, rho) has yF > 0 on every sample of the law if and
+only if :math:`(L-1)\,\kappa^p < 1` (`criterion`). If :math:`(L-1)\,\kappa^p \geq 1` and L >= 3, the
+error is positive at every state, and alpha is bounded along every flow.
 
-*Criterion below 1.* A large alpha in (1), and attention close to full (beta = gamma, and rho much
-smaller), give yF > 0. The signs do not depend on beta, because gamma and rho are free.
+**Criterion below 1.** In (1), yF > 0 for a large alpha and attention close to full (beta = gamma,
+and rho much smaller). The signs do not depend on beta, because gamma and rho are free.
 
-*Criterion at least 1.* Let y = 1 and every random set have z = -kappa C (for mixed sets: C-1
-patches at -1, one at 0), with attention :math:`1 - e` inside the own set. By symmetry S is doubly
-stochastic, so the mean attended values u of signal patches and v of random patches satisfy
+**Criterion at least 1.** Let y = 1, and let every random set have z = -kappa C; a mixed set then
+has C-1 patches at -1 and one at 0. Let the attention inside the own set be :math:`1 - e`. By
+symmetry S is doubly stochastic, so the mean attended values u of signal patches and v of random
+patches satisfy
 
 .. math:: u = 1 - e (1+\kappa), \qquad u + (L-1)\,v = 1 - (L-1)\,\kappa =: -k. \qquad (2)
 
-The linear part of F has the sign of -k, and k >= 0, with k = 0 only for kappa = 1, L = 2, where F
-is 0 by the exchange of the two sets. Let H be the part of degree p.
+The linear part of F has the sign of -k, and k >= 0. Only for kappa = 1 and L = 2 is k = 0; then F
+is 0 by the exchange of the two sets. Let H be the part of F of degree p.
 
 - If no random patch has a positive attended value (always for L >= 4), Jensen's inequality gives
-  :math:`H \leq C (u^p + (L-1) v^p)`. While :math:`u > |v|` this bound decreases with e, from
-  :math:`C (1 - (L-1) \kappa^p) \leq 0`; for larger e it is at most :math:`-(L-2)\,C |v|^p`.
+  :math:`H \leq C (u^p + (L-1) v^p)`. At e = 0 this bound is
+  :math:`C (1 - (L-1) \kappa^p) \leq 0`. It decreases with e while :math:`u > |v|`; for larger e it
+  is at most :math:`-(L-2)\,C |v|^p`.
 - If some random patch has a positive attended value, then L = 3 and kappa < 1, hence C >= 5.
-  Attended values of random patches are at most Xi, and :math:`\Gamma < \Xi`. With h the attended
-  value of patches at -1, :math:`u + h = \Gamma - (2C-3)\,\Xi \leq -(2C-4)\,\Xi`: a negative term of
-  :math:`H = C u^p + 2(C-1) h^p + 2 h_0^p`, with :math:`h_0 \leq \Xi`, outweighs all positive terms
-  for any signs of u and h.
+  Attended values of random patches are at most Xi, and :math:`\Gamma < \Xi`. Let h be the attended
+  value of the patches at -1, and :math:`h_0 \leq \Xi` that of the patches at 0. Then
+  :math:`u + h = \Gamma - (2C-3)\,\Xi \leq -(2C-4)\,\Xi`. In
+  :math:`H = C u^p + 2(C-1) h^p + 2 h_0^p`, a negative term outweighs all positive terms for any
+  signs of u and h.
 
-Hence F < 0 for every alpha > 0; for alpha < 0 the sample with all random patches at 0 has F < 0.
+Hence F < 0 for every alpha > 0. For alpha < 0, the sample whose random patches are all 0 has F < 0.
 
-S lies in a compact set, so :math:`F \leq -c\,\alpha` or :math:`-c\,\alpha^p` with c > 0, and with P
-the probability of these samples :math:`R \geq P \log(1 + e^{-F})`. R decreases along a flow, which
-bounds alpha. If yF > 0 on every sample, alpha is unbounded: for large alpha
-:math:`\alpha\,\partial (yF) / \partial\alpha > 0` on every sample.
+S lies in a compact set, so :math:`F \leq -c\,\alpha` or :math:`F \leq -c\,\alpha^p` with c > 0.
+With P the probability of these samples, the risk is :math:`R \geq P \log(1 + e^{-F})`. R decreases
+along a flow, which bounds alpha. If yF > 0 on every sample, alpha is unbounded, because
+:math:`\alpha\,\partial (yF) / \partial\alpha > 0` on every sample for large alpha.
 
 The plateau of Event I (`theory.papers.positional_attention.plateau`) predicts whether the flow
 *reaches* attention close to full. With a large nu the flow may still converge to a positive error.
@@ -61,13 +65,13 @@ from theory.papers.positional_attention.notation import NOTATION
 L, C, D, p, alpha = NOTATION.symbols("L C D p alpha")
 
 CASES = ((3, 3, 3), (4, 4, 5), (3, 5, 3), (5, 3, 3), (4, 4, 3), (9, 2, 3))
-"""Test cases (L, C, p) with a criterion below 1, equal to 1 and above 1."""
+"""Cases (L, C, p) with a criterion below 1, equal to 1 and above 1."""
 FINEST = 6
-"""Largest integer in the grid of row weights (Lambda, Gamma, Xi) of S."""
+"""The check uses a grid of attentions (Lambda, Gamma, Xi) with integers from 0 to this number."""
 
 
 def largest_share(law: SetLaw) -> float:
-    """Largest abs(z) / C of a random set, called kappa.
+    """Maximum of abs(z) / C for a random set with the sum z; it is called kappa.
 
     Examples
     --------
@@ -78,7 +82,7 @@ def largest_share(law: SetLaw) -> float:
 
 
 def criterion(law: SetLaw, sets: int, degree: int) -> float:
-    r"""Number :math:`(L-1)\,\kappa^p`; the model can classify every sample iff it is below 1.
+    r"""Number :math:`(L-1)\,\kappa^p`; the model can classify every sample if it is below 1.
 
     Examples
     --------
@@ -89,9 +93,10 @@ def criterion(law: SetLaw, sets: int, degree: int) -> float:
 
 
 def least_margin(law: SetLaw, sets: int, degree: int, weights: tuple[int, ...]) -> int:
-    r"""Smallest degree-p part of :math:`yF / (D\alpha)^p` over samples, times a positive factor.
+    r"""Minimum over samples of the degree-p part of :math:`yF`, divided by a positive factor.
 
-    The `weights` (Lambda, Gamma, Xi) >= 0 are given up to a common factor.
+    The attention (Lambda, Gamma, Xi) >= 0 is proportional to `weights`, and the factor is
+    :math:`(D\alpha)^p` times a constant that makes the result an integer.
 
     Examples
     --------
@@ -112,9 +117,9 @@ def least_margin(law: SetLaw, sets: int, degree: int, weights: tuple[int, ...]) 
 
 
 def separability(random_sets: str = MIXED) -> Evidence:
-    """Check the proposition in integers: a grid of attentions on every sample of small laws.
+    """Check the proposition with integers, for a grid of attentions and all samples of small laws.
 
-    The criterion is always that of mixed sets, so `random_sets` = ``"any"`` makes the check fail.
+    The criterion is always that of mixed sets, so the check fails if `random_sets` is ``"any"``.
     """
     findings, holds = [], True
     grid = [w for w in itertools.product(range(FINEST + 1), repeat=3) if any(w)]

@@ -12,7 +12,7 @@ PARTS = ("W_O", "V", "K", "Q")
 
 
 def attention(scores: FloatArray, counts: IntArray) -> FloatArray:
-    """Attention matrix P of each count vector: keys in rows, queries in columns.
+    """Attention P between patterns, for each count vector; rows are keys, columns queries.
 
     Scores B of shape (..., M, M) and counts of shape (S, M) give P of shape (..., S, M, M).
     """

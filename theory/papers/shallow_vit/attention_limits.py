@@ -1,38 +1,39 @@
 r"""Limits of attention without noise, and the assumptions of the paper on the start.
 
-*Attention*: the odds identity bounds the attention to label-relevant tokens. With c the counts of a
-sample, the odds of label-relevant against confusion tokens for a query of pattern j are
-:math:`(n_*/n_\#) e^{\pm (B_{1j} - B_{2j})}`, with + where y = 1. The product of the odds in a
-positive and in a negative sample is therefore :math:`(n_*/n_\#)^2` for every B, and training cannot
-change this product (`odds_identity`). With :math:`q = n_*/n_\#` and :math:`s = e^{B_{1j} -
-B_{2j}}`,
+**Attention.** Consider a query of pattern j. Its odds are its attention to label-relevant tokens,
+divided by its attention to confusion tokens. They are
+:math:`(n_*/n_\#) e^{\pm (B_{1j} - B_{2j})}`, with + for y = 1 and - for y = -1. The product of the
+odds in a positive and in a negative sample is :math:`(n_*/n_\#)^2` for every B, so training cannot
+change it (`odds_identity`). With :math:`q = n_*/n_\#` and :math:`s = e^{B_{1j} - B_{2j}}`, the
+attention to label-relevant tokens (mass) is bounded by
 
 .. math:: \text{mass}_+ \leq \frac{qs}{1 + qs}, \qquad \text{mass}_- \leq \frac{q}{q + s},
 
 with equality in the limit of zero attention to all other patterns. The bounds imply:
 
-- no query pattern has both masses above q/(1+q), and their mean is at most q/(1+q)
-  (`mean_is_bounded`);
-- pattern 1 has n_* tokens in a positive sample and n_# tokens in a negative one: the mean over all
-  queries is largest at :math:`s = \sqrt q + 1 + 1/\sqrt q`, and the attention to label-relevant
-  tokens there is the `ceiling`.
+- No query pattern has both masses above q/(1+q), and the mean of both is at most q/(1+q)
+  (`mean_is_bounded`).
+- Pattern 1 has n_* tokens in a positive sample and n_# tokens in a negative sample. The mean
+  attention over all queries is therefore largest at :math:`s = \sqrt q + 1 + 1/\sqrt q`; its value
+  there is the `ceiling`.
 
-The ceiling is 1 only without confusion tokens. It assumes that half of all samples are positive.
-For given samples, let a pattern have the token share a in positive and b in negative ones: its
-queries have at most the largest :math:`a\,\text{mass}_+ + b\,\text{mass}_-`, which is at :math:`s =
-(q \sqrt a - \sqrt b) / (q \sqrt b - \sqrt a)`; for samples of one label the largest value is a or b
-itself (`ceiling_of_samples`).
+The ceiling is 1 only without confusion tokens. It assumes that half of all samples are positive. In
+given samples, let the tokens of a pattern in positive samples be the share a of all tokens, and
+those in negative samples the share b. Its queries contribute at most the maximum of
+:math:`a\,\text{mass}_+ + b\,\text{mass}_-`, which is attained at :math:`s = (q \sqrt a - \sqrt b) /
+(q \sqrt b - \sqrt a)`. If one of a and b is at least :math:`q^2` times the other, the supremum is
+the greater of the two (`ceiling_of_samples`).
 
-*Start*: the rows of :math:`W_O^{(0)}` are Gaussian, so their directions are uniform on the sphere
+**Start.** The rows of :math:`W_O^{(0)}` are Gaussian, so their directions are uniform on the sphere
 of :math:`R^{m_a}`. The share of directions within an angle theta of a given direction is
 
 .. math:: \tfrac12 I_{\sin^2\theta}\big(\tfrac{m_a - 1}{2}, \tfrac12\big), \qquad
    \theta \leq \tfrac\pi2,
 
-with I the regularised incomplete beta function; the share is of order :math:`\theta^{m_a - 1}`.
-Lemma 3 claims :math:`\frac1M (1 - \epsilon_m - \theta M / \pi)`, which grows as theta falls; its
-hypothesis :math:`m \geq \epsilon_m^{-2} M^2 \log N` requires :math:`\epsilon_m \geq M \sqrt{\log N
-/ m}`.
+with I the regularised incomplete beta function. This share is of order :math:`\theta^{m_a - 1}`.
+Lemma 3 claims :math:`\frac1M (1 - \epsilon_m - \theta M / \pi)`, which increases as theta
+decreases. Its hypothesis :math:`m \geq \epsilon_m^{-2} M^2 \log N` requires
+:math:`\epsilon_m \geq M \sqrt{\log N / m}`.
 """
 
 from __future__ import annotations
@@ -48,18 +49,19 @@ from theory.papers.shallow_vit.notation import NOTATION
 
 M, n_star, n_confusion = NOTATION.symbols("M n_star n_confusion")
 n_rest, q, s = sympy.symbols("n_rest q s", positive=True)
-"""n_rest: tokens of non-discriminative patterns; q: n_* / n_#; s: exp(B_1j - B_2j)."""
+"""Symbols: n_rest is the number of tokens of non-discriminative patterns, q is n_* / n_#, and s is
+exp(B_1j - B_2j)."""
 
 
 def attention(scores: Any, counts: Any, key: int, query: Any) -> sympy.Expr:
-    """Attention P_ij from key i to query j, for any number of patterns, numbered from 1."""
+    """Attention of a query of pattern j to all keys of pattern i, with M patterns from 1 on."""
     k = sympy.Symbol("k", integer=True, positive=True)
     total = sympy.Sum(counts[k] * sympy.exp(scores[k, query]), (k, 1, M))
     return counts[key] * sympy.exp(scores[key, query]) / total
 
 
 def odds(label: int) -> sympy.Expr:
-    """Odds of label-relevant against confusion tokens for a query of pattern j, in terms of B."""
+    """Attention of pattern j to label-relevant tokens, divided by that to confusion tokens."""
     scores, counts = sympy.IndexedBase("B", real=True), sympy.IndexedBase("c", positive=True)
     j = sympy.Symbol("j", integer=True, positive=True)
     first, second = (1, 2) if label > 0 else (2, 1)
@@ -68,7 +70,7 @@ def odds(label: int) -> sympy.Expr:
 
 
 def odds_identity(product: sympy.Expr | None = None) -> Evidence:
-    """Check that the odds at y = 1 times the odds at y = -1 equal (n_* / n_#)^2 for every B."""
+    """Check that the product of `odds` at y = 1 and at y = -1 is (n_* / n_#)^2 for every B."""
     expected = (n_star / n_confusion) ** 2 if product is None else product
     product_of_odds = sympy.simplify(odds(1) * odds(-1))
     findings = (
@@ -82,9 +84,10 @@ def odds_identity(product: sympy.Expr | None = None) -> Evidence:
 
 
 def masses() -> tuple[sympy.Expr, sympy.Expr]:
-    """Largest attention to label-relevant tokens at y = +1 and at y = -1, for one query pattern.
+    """Upper bounds of one query's attention to label-relevant tokens, at y = +1 and at y = -1.
 
-    Odds r give the attention r/(1 + r) in the limit of zero attention to all other patterns.
+    The bound is r/(1 + r), where r is the attention to label-relevant tokens divided by that to
+    confusion tokens (`odds`). It is attained in the limit of zero attention to all other patterns.
     """
     scores, j = sympy.IndexedBase("B", real=True), sympy.Symbol("j", integer=True, positive=True)
     values = {scores[1, j]: sympy.log(s), scores[2, j]: 0, n_star: q * n_confusion}
@@ -93,7 +96,7 @@ def masses() -> tuple[sympy.Expr, sympy.Expr]:
 
 
 def mean_is_bounded() -> Evidence:
-    """Check that the mean and the minimum of `masses` over y = +1 and -1 are at most q/(1+q)."""
+    """Check that the mean and the minimum of the two `masses` are at most q/(1+q), q = n_*/n_#."""
     first, second = masses()
     bound = q / (1 + q)
     excess = sympy.factor(first + second - 2 * bound)
@@ -110,7 +113,7 @@ def mean_is_bounded() -> Evidence:
 
 
 def best_shift() -> sympy.Expr:
-    """Value of s = exp(B_1j - B_2j) at which the mean attention over all queries is largest."""
+    """Value of s = exp(B_1j - B_2j) that maximizes the mean attention to label-relevant tokens."""
     root = sympy.Symbol("r", positive=True)
     first, second = masses()
     mean = (q * first + second).subs(q, root**2)
@@ -122,14 +125,15 @@ def best_shift() -> sympy.Expr:
 
 
 def ceiling(relevant: int, confusion: int, tokens: int) -> float:
-    """Least upper bound of the mean attention to label-relevant tokens, without noise.
+    """Supremum of the attention to label-relevant tokens, as a mean over queries, without noise.
 
-    The bound holds for every law in which all samples have n_* = `relevant` label-relevant and n_#
-    = `confusion` < n_* confusion tokens among L = `tokens`.
+    This supremum is the same for every law in which all samples have n_* = `relevant`
+    label-relevant and n_# = `confusion` < n_* confusion tokens out of L = `tokens`, and both labels
+    have probability 1/2.
     """
     if confusion == 0:
         return 1.0
-    # Closed form of `ceiling_of_samples` for a law with equally probable labels.
+    # This is `ceiling_of_samples` in closed form, for equally probable labels.
     ratio = relevant / confusion
     shift = sqrt(ratio) + 1 + 1 / sqrt(ratio)
     high, low = ratio * shift / (1 + ratio * shift), ratio / (ratio + shift)
@@ -140,10 +144,11 @@ def ceiling(relevant: int, confusion: int, tokens: int) -> float:
 def ceiling_of_samples(
     relevant: int, confusion: int, positive: Sequence[float], negative: Sequence[float]
 ) -> float:
-    """Least upper bound of the mean attention to label-relevant tokens for given samples.
+    """Supremum of the attention to label-relevant tokens, as a mean over queries of given samples.
 
-    Every sample has n_* = `relevant` and n_# = `confusion` < n_* tokens. `positive` and `negative`
-    hold the share of each pattern in all tokens, from samples of one label.
+    Every sample has n_* = `relevant` label-relevant and n_# = `confusion` < n_* confusion tokens.
+    For each pattern, `positive` holds its number of tokens in all positive samples, divided by the
+    number of all tokens; `negative` holds the same for negative samples.
 
     Examples
     --------
@@ -166,7 +171,7 @@ def ceiling_of_samples(
 
 
 def proposition_2() -> Evidence:
-    """Test with the odds identity whether attention can concentrate on label-relevant tokens."""
+    """Test by the odds identity whether all attention can move to label-relevant tokens."""
     bounded, shift = mean_is_bounded(), best_shift()
     findings = (
         *odds_identity().findings[2:],
@@ -180,7 +185,7 @@ def proposition_2() -> Evidence:
 
 
 def cap_share(dimension: int, angle: float) -> float:
-    """Share of directions on a unit sphere within an angle (in radians) of a fixed direction."""
+    """Share of all directions that differ from a fixed direction by at most an angle in radians."""
     from scipy.special import betainc
 
     inside = float(betainc((dimension - 1) / 2, 0.5, sin(angle) ** 2)) / 2
@@ -188,12 +193,12 @@ def cap_share(dimension: int, angle: float) -> float:
 
 
 def least_epsilon(M: int, neurons: int, samples: int) -> float:
-    """Smallest epsilon_m that the hypothesis of Lemma 3 allows for m neurons and N samples."""
+    """Minimum epsilon_m that the hypothesis of Lemma 3 allows, for m neurons and N samples."""
     return M * sqrt(log(samples) / neurons)
 
 
 def claimed_share(M: int, angle: float, epsilon: float = 0.0) -> float:
-    """Share of lucky neurons that Lemma 3 claims, for the angle sigma + tau in radians."""
+    """Share of lucky neurons claimed by Lemma 3, for `angle` = sigma + tau in radians."""
     return (1 - epsilon - angle * M / pi) / M
 
 
@@ -205,10 +210,11 @@ def lemma_3(
     tau: float = 0.0,
     samples: int = 200,
 ) -> Evidence:
-    """Compare the claimed number of lucky neurons (Lemma 3) with the expected number at the start.
+    """Compare the number of lucky neurons claimed by Lemma 3 with its expectation at the start.
 
-    `dimension` is m_a and `neurons` is m. `sigma` is the error of the initial values, `tau` the
-    noise of a token, and `samples` the N that epsilon_m depends on.
+    A neuron's weights have `dimension` = m_a entries, and there are `neurons` = m neurons. `sigma`
+    is the error of the initial values, and `tau` the noise of a token. The claim depends on the
+    number N = `samples` through epsilon_m.
     """
     angle, epsilon = sigma + tau, least_epsilon(M, neurons, samples)
     promised = neurons * claimed_share(M, angle, epsilon)
@@ -229,8 +235,9 @@ def lemma_3(
 def printed_start(noise: float = 0.01, sigma: float = 0.1, delta: float = 0.2) -> Evidence:
     """Check Assumption 1 for the initial weights printed in Section 4.1.
 
-    The weights map orthonormal patterns to orthogonal vectors of equal length. `noise` is c0,
-    `sigma` the error of the initial values, and `delta` the error of the initial keys and queries.
+    These weights map orthonormal patterns to orthogonal vectors of equal length. The standard
+    deviation of the noise is `noise` = c0. `sigma` is the error of the initial values, and `delta`
+    that of the initial keys and queries.
     """
     rows = (("keys", delta**2 / noise**2, delta), ("values", sigma**2 / noise**2, sigma))
     findings = tuple(

@@ -1,17 +1,19 @@
-r"""Numerical conditions of Theorem 1 on a data law: share, number of neurons, batch size.
+r"""Conditions of Theorem 1 on the share of label-relevant tokens, the neurons and the batch size.
 
-With :math:`s = \sigma + \tau` and :math:`k = \delta + \tau`:
+Let :math:`s = \sigma + \tau` and :math:`k = \delta + \tau`. The theorem needs
 
-- (8): :math:`\alpha_* \geq \alpha_\# / (\epsilon_S e^{-k} (1 - s))` with
-  :math:`\epsilon_S < 1/2`, so :math:`\alpha_*` exceeds the bound at 1/2 (`least_share`);
-- :math:`m \geq \epsilon^{-2} M^2 \log N`, where (11) needs :math:`1 - \epsilon - s M / \pi > 0`
-  (`least_neurons`);
-- (9): :math:`B \geq \Omega((\alpha_* - e^{-k} s)^{-2})` (`least_batch`), which (70) derives as
+- condition (8): :math:`\alpha_* \geq \alpha_\# / (\epsilon_S e^{-k} (1 - s))` with
+  :math:`\epsilon_S < 1/2`, so :math:`\alpha_*` must exceed this bound at
+  :math:`\epsilon_S = 1/2` (`least_share`);
+- :math:`m \geq \epsilon^{-2} M^2 \log N` neurons, with an :math:`\epsilon` for which condition (11)
+  holds, :math:`1 - \epsilon - s M / \pi > 0` (`least_neurons`);
+- condition (9): a batch size :math:`B \geq \Omega((\alpha_* - e^{-k} s)^{-2})` (`least_batch`),
+  derived in (70) from
 
 .. math:: \Big((1 - s) e^{-k} \tfrac12 \alpha_* - s e^{-k}\Big)^{-2}
    = \Theta\Big((\alpha_* - e^{-k} s)^{-2}\Big).
 
-Every O and Omega constant is set to 1.
+All constants in O and Omega are set to 1.
 """
 
 from __future__ import annotations
@@ -24,9 +26,10 @@ from theory.claims import Evidence
 
 
 def least_share(confusion: float, sigma: float, delta: float, tau: float = 0.0) -> float:
-    """Infimum of the alpha_* that satisfy condition (8); inf if sigma + tau >= 1.
+    """Infimum of the share alpha_* under condition (8); inf if sigma + tau >= 1.
 
-    `confusion` is alpha_#, `sigma` and `delta` are errors of the start, `tau` is noise of a token.
+    `confusion` is the share alpha_# of confusion tokens. `sigma` is the error of the initial
+    values, `delta` that of the initial keys and queries, and `tau` the noise of a token.
     """
     left = 1 - (sigma + tau)
     if confusion == 0:
@@ -35,19 +38,19 @@ def least_share(confusion: float, sigma: float, delta: float, tau: float = 0.0) 
 
 
 def least_neurons(M: int, samples: int, sigma: float, tau: float = 0.0) -> float:
-    """Infimum of the m for which some epsilon keeps (11) positive; inf if sigma + tau >= pi / M."""
+    """Infimum of the number m of neurons at which (11) can be positive; inf if there is none."""
     room = 1 - (sigma + tau) * M / pi
     return M**2 * log(samples) / room**2 if room > 0 else inf
 
 
 def least_batch(share: float, sigma: float, delta: float, tau: float = 0.0) -> float:
-    """Batch size of (9) at alpha_* = `share` with constant 1; inf if alpha_* <= exp(-k) s."""
+    """Batch size by (9) with constant 1, at alpha_* = `share`; inf if alpha_* <= exp(-k) s."""
     gap = share - exp(-(delta + tau)) * (sigma + tau)
     return gap**-2 if gap > 0 else inf
 
 
 def derived_batch(share: float, sigma: float, delta: float, tau: float = 0.0) -> float:
-    """Batch size from the left side of (70) at alpha_* = `share`; inf if its bracket is <= 0."""
+    """Batch size by the left side of (70), at alpha_* = `share`; inf if its bracket is <= 0."""
     s, damped = sigma + tau, exp(-(delta + tau))
     gap = (1 - s) * damped * share / 2 - s * damped
     return gap**-2 if gap > 0 else inf
@@ -59,13 +62,13 @@ def pole(sigma: float, tau: float = 0.0) -> float:
 
 
 def equation_70() -> Evidence:
-    """Test equation (70): at the pole of its left side its right side is finite."""
+    """Test equation (70): at the pole of its left side, its right side must be infinite too."""
     share, s, k = sympy.symbols("alpha_star s k", positive=True)
     left = (1 - s) * sympy.exp(-k) * share / 2 - s * sympy.exp(-k)
     right = share - sympy.exp(-k) * s
     (zero,) = sympy.solve(left, share)
     there = sympy.simplify(right.subs(share, zero) / s)
-    # Since e^-k < 1 < 2/(1 - s), the bracket is positive for all k > 0 and 0 < s < 1.
+    # The bracket is positive for all k > 0 and 0 < s < 1, because e^-k < 1 < 2/(1 - s).
     least = sympy.simplify(there.subs(k, 0))
     finite = sympy.simplify(least - (1 + s) / (1 - s)) == 0
     findings = (

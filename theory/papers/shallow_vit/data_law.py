@@ -1,21 +1,21 @@
 r"""Law of the count vectors: the number of tokens of each pattern in a sample.
 
-Labels are +1 or -1 with probability 1/2. The label-relevant pattern is 1 if y = 1 and 2 if y = -1;
-the other one is the confusion pattern. Of L tokens
+Labels y are +1 or -1 with probability 1/2 each. The label-relevant pattern is 1 if y = 1, and 2 if
+y = -1; the confusion pattern is the other one of the two. Of the L tokens of a sample,
 
 .. math:: n_* = \lfloor \alpha_* L + \tfrac12 \rfloor, \qquad
    n_\# = \lfloor \alpha_\# L + \tfrac12 \rfloor
 
-are label-relevant and confusion tokens; the M - 2 other patterns share the remaining tokens. Three
-laws:
+are label-relevant and confusion tokens. The M - 2 other patterns share the remaining tokens. There
+are three laws:
 
-- ``fixed``: the remaining tokens are split as evenly as possible, equally in every sample ("we set
-  the ratio of different patterns the same among all the data", Section 4.1). The law has two
-  samples.
-- ``fixed_disc``: the remaining counts are multinomial with equal probabilities.
-- ``iid``: every token is label-relevant with probability :math:`\alpha_*`, confusion with
-  probability :math:`\alpha_\#`, else uniform over the other patterns. Samples with a tie are
-  rejected; if confusion tokens outnumber label-relevant ones, the two patterns are exchanged.
+- ``fixed`` splits the remaining tokens as evenly as possible, equally in every sample ("we set the
+  ratio of different patterns the same among all the data", Section 4.1). The law has two samples.
+- ``fixed_disc`` draws the remaining counts from a multinomial law with equal probabilities.
+- ``iid`` draws every token independently. A token is label-relevant with probability
+  :math:`\alpha_*`, confusion with probability :math:`\alpha_\#`, and else uniform over the other
+  patterns. Samples with equal counts of patterns 1 and 2 are rejected. If confusion tokens
+  outnumber label-relevant tokens, the two patterns are exchanged.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from theory.law import FloatArray
 
 LABELS = (1, -1)
 SPARSIFIERS = ("random", "irrelevant", "noisiest")
-"""Orders in which tokens are removed from a sample (Remark 2)."""
+"""Rules for the order in which tokens are removed from a sample (Remark 2)."""
 
 
 def rounded(share: float, tokens: int) -> int:
-    """Number of tokens of a share: share times L = `tokens`, rounded to nearest, halves up.
+    """Share of L = `tokens` as a number of tokens, rounded to the nearest integer, halves up.
 
-    The product is first rounded to 9 digits, to remove floating-point error.
+    The product of the share and L is first rounded to 9 digits, which removes floating-point error.
     """
     return floor(round(share * tokens, 9) + 0.5)
 
 
 @dataclass(frozen=True)
 class Shares:
-    """Parameters of the law of counts.
+    """Parameters of the law of the count vectors.
 
     A sample has `L` tokens of `M` patterns. `alpha_star` and `alpha_confusion` are the shares of
     label-relevant and of confusion tokens.
@@ -73,9 +73,9 @@ class Shares:
 
 @dataclass(frozen=True, eq=False)
 class Law:
-    """Every possible count vector with its label (1 or -1) and probability.
+    """All possible count vectors, with their labels (1 or -1) and probabilities.
 
-    Each row of `counts`, shape (n, M), holds the tokens of each pattern and sums to L.
+    Each row of `counts`, shape (n, M), holds the number of tokens of each pattern; its sum is L.
     """
 
     counts: IntArray
@@ -84,7 +84,7 @@ class Law:
 
 
 def compositions(total: int, parts: int) -> IntArray:
-    """Compositions of `total` into `parts` integers >= 0, in lexicographic order, (n, parts)."""
+    """All vectors of `parts` integers >= 0 with the sum `total`, sorted, shape (n, parts)."""
     if parts == 1:
         return np.array([[total]], dtype=np.int64)
     blocks = []
@@ -105,13 +105,13 @@ def multinomial(counts: IntArray, chances: FloatArray) -> FloatArray:
 
 
 def even_rest(shares: Shares) -> IntArray:
-    """Even split of the remaining tokens among M - 2 patterns, larger numbers first."""
+    """Number of tokens of each of the M - 2 other patterns, split evenly, larger numbers first."""
     each, more = divmod(shares.n_rest, shares.M - 2)
     return each + (np.arange(shares.M - 2) < more).astype(np.int64)
 
 
 def chances(shares: Shares) -> FloatArray:
-    """Token probabilities (relevant, confusion, others) of the law ``iid``, shape (M,)."""
+    """Probability of each pattern in a token under the law ``iid``, label-relevant first, (M,)."""
     stars, others = (shares.alpha_star, shares.alpha_confusion), shares.M - 2
     rest = max(0.0, 1.0 - sum(stars))
     result = np.array([*stars, *(rest / others,) * others])
@@ -146,11 +146,11 @@ _LAWS: dict[str, Callable[[Shares], tuple[IntArray, FloatArray]]] = {
 }
 
 DATA = tuple(_LAWS)
-"""Names of the laws of count vectors."""
+"""Names of the three laws of the count vectors."""
 
 
 def support_size(shares: Shares, data: str) -> int:
-    """Number of (count vector, label) pairs of a law, computed without listing them.
+    """Number of pairs (count vector, label) that a law can have, computed without a list of them.
 
     Pairs of probability 0 of ``iid`` are included. Raises KeyError unless `data` is in `DATA`.
     """
@@ -165,7 +165,7 @@ def support_size(shares: Shares, data: str) -> int:
 
 
 def law(shares: Shares, data: str) -> Law:
-    """Law with a name in `DATA`: all count vectors at y = 1, then their mirror images at y = -1."""
+    """Law by its name in `DATA`; it lists the count vectors at y = 1, then their mirror images."""
     counts, chance = _LAWS[data](shares)
     counts, chance = counts[chance > 0], chance[chance > 0]
     mirrored = counts[:, [1, 0, *range(2, shares.M)]]

@@ -1,7 +1,7 @@
-"""Page of the derivation, from the law of counts to the recursions of training.
+"""Derivation, as a page: from the law of the counts to the recursions of training.
 
-Every equation is computed from `recursion`, `symmetry` and `data_law`. ``P_ij`` is the attention of
-a query of pattern j to all keys of pattern i. Reference: Li, Wang, Liu, Chen (2023).
+Every equation is computed from `recursion`, `symmetry` and `data_law`. The symbol ``P_ij`` is the
+attention of a query of pattern j to all keys of pattern i. The paper is Li, Wang, Liu, Chen (2023).
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ IMAGES = {
 
 
 FROZEN = {"none": (), "attention": (K, Q), "values": (V,)}
-"""Untrained matrices on patterns for each value of the option `frozen`."""
+"""Mapping from each value of the option `frozen` to the matrices on patterns that stay fixed."""
 
 
 def page(data: str = data_law.DATA[0], loss: str = "hinge", frozen: str = "none") -> Page:
-    """Derivation of the training dynamics as a page.
+    """Page that derives the training dynamics.
 
-    `data` is the law of the counts, one of `data_law.DATA`; `loss` is ``"hinge"`` or ``"linear"``;
-    `frozen` names the untrained weights: ``"none"``, ``"attention"`` or ``"values"``. The recursion
-    of inner products is shown only for ``"none"``.
+    `data` is the law of the counts, one of `data_law.DATA`. `loss` is ``"hinge"`` or ``"linear"``.
+    `frozen` is ``"none"``, ``"attention"`` or ``"values"``, and names the weights that stay fixed.
+    The recursion of inner products is shown only if all weights are trained.
     """
     cost = -y * F if loss == "linear" else sympy.Max(margin - y * F, 0)
     law, network = _law(data), _network(cost)
@@ -61,7 +61,7 @@ def page(data: str = data_law.DATA[0], loss: str = "hinge", frozen: str = "none"
 
 
 def count_law(data: str) -> tuple[tuple[sympy.Expr, sympy.Expr], ...]:
-    """Equations of the law of counts at y = 1; the last equation is the probability of (c, y)."""
+    """Equations of the law of the counts c at y = 1; the last one is the probability of (c, y)."""
     half = sympy.Rational(1, 2)
     ways = sympy.Product(sympy.factorial(c[k]), (k, 3, M))
     if data == "iid":
@@ -92,7 +92,7 @@ LAWS = {
         "1/2, over all such `c`."
     ),
 }
-"""Sentence on the distribution of non-discriminative tokens for each law."""
+"""Mapping from each law to a sentence on the numbers of non-discriminative tokens."""
 
 
 def _law(data: str) -> Section:
@@ -130,7 +130,7 @@ def _network(cost: sympy.Expr) -> Section:
 
 
 def _step(frozen: str) -> Section:
-    """Show gradient descent on the matrices, with unevaluated derivatives."""
+    """Show a step of gradient descent on the weights; its derivative is not evaluated."""
     moving = {"none": "W_O, W_V, W_K, W_Q", "attention": "W_O, W_V", "values": "W_O, W_K, W_Q"}
     step = HandWritten("W - eta*dR/dW", r"W - \eta \frac{\partial R}{\partial W}")
     words = (f"``W`` is any of `{moving[frozen]}`, a prime the next step.",)
@@ -179,7 +179,7 @@ def _inner() -> Section:
 
 
 def _classes() -> Section:
-    """Show the recursion on classes of pairs: steps of B, G_K, G_Q, product of class matrices."""
+    """Show the recursion on classes of pairs: steps of B, G_K, G_Q, and the product of matrices."""
     words = (
         "Let patterns be orthonormal, and neurons, start and law invariant under permutations of "
         "the patterns from 3 to `M` and under the exchange of 1 and 2 with `y` and `a` changing "

@@ -1,10 +1,11 @@
-"""Proofs by computation of the exact statements.
+"""Proofs of the exact statements of the theory by computation.
 
-Statements typed in this file are compared with expressions derived in `model` and `recursion`. For
-the gradients, the loss of one sample with three tokens has a symbol for every entry of the weights,
-X and D, and is differentiated by every weight. The result, written in the attention :math:`S_{il}`,
-is compared with `model.gradients`. The step on patterns is checked in the same way with three
-patterns and symbolic token counts. Tests replace a statement to see its check fail.
+Statements are typed in this file and compared with expressions that `model` and `recursion` derive.
+The gradients are also checked in a small case, one sample with three tokens. Its loss has a symbol
+for every entry of the weights, of X and of D, and is differentiated by every weight. The result,
+written in the attention :math:`S_{il}`, is compared with `model.gradients`. The step on patterns is
+checked in the same way, with three patterns and symbolic token counts. The tests show that each
+check fails for a false statement.
 """
 
 from __future__ import annotations
@@ -38,16 +39,16 @@ from theory.symmetry import classes
 d, m, m_a, m_b, eta = model.d, model.m, model.m_a, model.m_b, recursion.eta
 SYMMETRIC = recursion.SYMMETRIC
 Stated = Mapping[Any, Any]
-"""Mapping from each matrix or scalar to the expression typed in the specification."""
+"""Mapping from each matrix or scalar to an expression that is typed in this file."""
 
 TOKENS = {d: 2, m_a: 1, m_b: 1, m: 1, L: 3}
-"""Sizes of the sample whose matrices are written out entry by entry."""
+"""Sizes of the small case of one sample, whose matrices are written out entry by entry."""
 PATTERNS = {M: 3, m: 2}
-"""Sizes of the case on patterns whose matrices are written out entry by entry."""
+"""Sizes of the small case on patterns, whose matrices are written out entry by entry."""
 
 
 def attention_of_tokens(counts: tuple[int, ...]) -> list[bool]:
-    """Whether token attention summed over a pattern equals P, for each pattern and query."""
+    """Whether the attention to all tokens of a pattern sums to P, for each pattern and query."""
     size = len(counts)
     scores = model.free(B, {M: size})
     pattern = np.repeat(np.arange(size), counts).tolist()
@@ -63,7 +64,7 @@ def attention_of_tokens(counts: tuple[int, ...]) -> list[bool]:
 def pattern_attention(
     scores: sympy.Matrix, counts: Sequence[Any], exponential: Any = sympy.exp
 ) -> sympy.Matrix:
-    """Attention P from explicit scores B: counts times exponentials, over their column sums."""
+    """Attention P from scores B: counts times exponentials, divided by their column sums."""
     weights = _weights(scores, counts, exponential)
     totals = [sympy.Add(*weights.col(j)) for j in range(weights.cols)]
     return sympy.Matrix(*scores.shape, lambda i, j: weights[i, j] / totals[j])
@@ -75,21 +76,21 @@ def _weights(scores: sympy.Matrix, counts: Sequence[Any], exponential: Any) -> s
 
 @dataclass(frozen=True)
 class ExplicitCase:
-    """Small case with symbolic entries; `slopes` holds derivatives of its loss in the attention."""
+    """Small case with symbolic entries, and derivatives of its loss in terms of the attention."""
 
     values: Mapping[Any, sympy.Matrix]
     slopes: Mapping[Any, tuple[sympy.Expr, ...]]
     rest: Mapping[Any, Any]
 
     def agrees(self, matrix: Any, expected: sympy.Matrix) -> list[bool]:
-        """Whether the derivative by a matrix equals the expected expression, for each entry."""
+        """Whether the derivative of the loss by each entry of a matrix equals the expected one."""
         pairs = zip(self.slopes[matrix], expected, strict=True)
         return [sympy.expand(claimed.xreplace(self.rest)) == slope for slope, claimed in pairs]
 
 
 @cache
 def tokens() -> ExplicitCase:
-    """Small case of three tokens, differentiated by every weight through the exponentials."""
+    """Small case of three tokens, with derivatives by every weight."""
     values = {s: model.free(s, TOKENS) for s in (*model.TRAINED, X, D)}
     scores = model.explicit(model.scores(), TOKENS, values)
     attention = model.free(S, TOKENS)
@@ -104,7 +105,7 @@ def tokens() -> ExplicitCase:
 
 @cache
 def patterns() -> ExplicitCase:
-    """Small case of three patterns with symbolic token counts, differentiated by H and B."""
+    """Small case of three patterns with symbolic token counts, with derivatives by H and B."""
     scores, hidden, slope = (model.free(s, PATTERNS) for s in (B, H, BACKWARD))
     counts = sympy.symbols(f"c_1:{PATTERNS[M] + 1}", positive=True)
     attended = pattern_attention(scores, counts, Exponential)
@@ -121,7 +122,7 @@ def patterns() -> ExplicitCase:
 
 
 def _slopes(loss: sympy.Expr, entries: sympy.Matrix, back: Any) -> tuple[sympy.Expr, ...]:
-    """Derivatives of a loss by every entry of a matrix, as polynomials in the attention."""
+    """Derivatives of a loss by all entries of a matrix, as polynomials in the attention."""
     sums, parts, rest = back
     derivatives = (sympy.diff(loss, entry).xreplace(sums).xreplace(parts) for entry in entries)
     return tuple(sympy.expand(slope.xreplace(rest)) for slope in derivatives)
@@ -130,7 +131,7 @@ def _slopes(loss: sympy.Expr, entries: sympy.Matrix, back: Any) -> tuple[sympy.E
 def _back(
     weights: sympy.Matrix, attention: sympy.Matrix
 ) -> tuple[Mapping[Any, Any], Mapping[Any, Any], Mapping[Any, Any]]:
-    """Substitutions: column sums -> symbols, exponentials -> attention, last row -> 1 - others."""
+    """Substitutions for column sums, for exponentials, and for the last row of the attention."""
     totals = sympy.symbols(f"tot_:{weights.cols}", positive=True)
     last = weights.rows - 1
     sums = {sympy.Add(*weights.col(j)): totals[j] for j in range(weights.cols)}
@@ -147,7 +148,7 @@ def _inner(first: sympy.Matrix, second: sympy.Matrix) -> sympy.Expr:
 
 
 def stated_gradients() -> Stated:
-    """Derivatives of the loss of one sample by the weights, as typed in the specification."""
+    """Derivatives of the loss of one sample by the weights, typed by hand."""
     R = W_O.T * D
     return {
         W_O: D * (W_V * X * S).T,
@@ -158,7 +159,7 @@ def stated_gradients() -> Stated:
 
 
 def stated_closure() -> Stated:
-    """One step of gradient descent on patterns, as typed in the specification."""
+    """Step of gradient descent on W_O, V, K and Q, typed by hand."""
     return {
         W_O: W_O - eta * E * V.T,
         V: V - eta * W_O.T * E * GAMMA,
@@ -168,7 +169,7 @@ def stated_closure() -> Stated:
 
 
 def stated_gram() -> Stated:
-    """One step of the inner products, as typed in the specification."""
+    """Step of gradient descent on the inner products, typed by hand."""
     return {
         B: B - eta * (G_K * T * GAMMA + GAMMA * T * G_Q) + eta**2 * GAMMA * T * B.T * T * GAMMA,
         G_K: G_K
@@ -184,7 +185,7 @@ def stated_gram() -> Stated:
 
 
 def gradients(stated: Stated | None = None) -> Evidence:
-    """Check the gradients by all weights: for all sizes, and entry by entry for one sample."""
+    """Check the gradients by all weights for all sizes, and entry by entry in a small case."""
     stated = stated_gradients() if stated is None else stated
     derived = model.gradients()
     same = _number_equal(derived, stated)
@@ -202,7 +203,7 @@ def gradients(stated: Stated | None = None) -> Evidence:
 
 
 def pattern_closure(stated: Stated | None = None) -> Evidence:
-    """Check attention, derivatives by H and B, and the step on patterns, without noise."""
+    """Check, without noise, the attention, the derivatives by H and B, and the step on patterns."""
     stated = stated_closure() if stated is None else stated
     sums = attention_of_tokens((2, 1, 1))
     derived, full = recursion.closure(), gradients()
@@ -221,7 +222,7 @@ def pattern_closure(stated: Stated | None = None) -> Evidence:
 
 
 def gram_form(stated: Stated | None = None) -> Evidence:
-    """Check the steps of the inner products against the expanded step on patterns."""
+    """Compare the steps of the inner products with products of the expanded step on patterns."""
     stated = stated_gram() if stated is None else stated
     derived = recursion.gram()
     findings, holds = [], True
@@ -236,7 +237,7 @@ def gram_form(stated: Stated | None = None) -> Evidence:
 
 
 def collapse(sizes: Sequence[int] = (4, 5), step: Stated | None = None) -> Evidence:
-    """Check the steps of the 16 scalars against explicit matrices that are constant on the orbits.
+    """Compare the steps of the 16 scalars with a step of matrices that are constant on the orbits.
 
     The matrices are written out for the numbers M of patterns in `sizes`. Products of matrices that
     are constant on the orbits are constant on them too, so one entry per orbit is compared.
@@ -254,7 +255,7 @@ def collapse(sizes: Sequence[int] = (4, 5), step: Stated | None = None) -> Evide
 
 
 def margin_and_weights(first: Any = None, second: Any = None) -> Evidence:
-    """Check that two scalings of a give equal steps, activity and loss over margin."""
+    """Check that training is the same for two scalings of output weights, margin and eta."""
     neurons, rate = NOTATION.symbols("m eta")
     root = sympy.sqrt(neurons)
     (a1, g1, e1) = first or (1 / neurons, sympy.Integer(1), root * rate)
@@ -278,7 +279,7 @@ def _equal(first: Any, second: Any) -> bool:
 
 
 def _number_equal(derived: Stated, stated: Stated) -> int:
-    """Number of typed matrix expressions that equal the derived ones."""
+    """Number of typed expressions that equal the derived expressions."""
     return sum(_equal(derived[matrix], value) for matrix, value in stated.items())
 
 
@@ -293,7 +294,7 @@ def _sizes(sizes: Mapping[Any, int]) -> str:
 
 
 def _linear_in_a(factor: sympy.Symbol) -> bool:
-    """Whether the output F and the matrix D are proportional to the output weights."""
+    """Whether the output F and its derivative D are proportional to the output weights."""
     scaled = {A: factor * A}
     output = (model.output().subs(scaled) - factor * model.output()).doit()
     difference = model.backward().subs(scaled) - factor * model.backward()
@@ -304,7 +305,7 @@ def _linear_in_a(factor: sympy.Symbol) -> bool:
 
 
 def _explicit_collapse(size: int, step: Stated) -> list[bool]:
-    """Whether one explicit step of B, G_K, G_Q equals the step of the scalar, for each orbit."""
+    """For each orbit of B, G_K and G_Q, whether a step of the matrix is the step of the scalar."""
     orbits = classes(pattern_group(size))
     values = {B: _constant("B", named(orbits)), T: _constant("t", named(orbits))}
     even = named(unordered(orbits))
@@ -322,7 +323,7 @@ def _explicit_collapse(size: int, step: Stated) -> list[bool]:
 
 
 def _constant(code: str, pairs_of: Mapping[str, NDArray[np.int64]]) -> sympy.Matrix:
-    """Explicit matrix with one symbol per class of entries."""
+    """Matrix with the symbol ``<code>_<class>`` for all entries of each class of pairs."""
     size = max(int(pairs.max()) for pairs in pairs_of.values()) + 1
     result = sympy.zeros(size, size)
     for name, pairs in pairs_of.items():

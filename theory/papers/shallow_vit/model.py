@@ -1,23 +1,25 @@
 r"""Network, hinge loss and gradients of one sample as matrix expressions with symbolic sizes.
 
-Tokens are the columns of X (d x L), output weights :math:`a_{(l)}` the columns of A (m x L):
+The columns of X (d x L) are the tokens, and the columns :math:`a_{(l)}` of A (m x L) the output
+weights at each position:
 
 .. math::
    Z = (W_K X)^\top (W_Q X), \quad S = \mathrm{softmax}(Z) \text{ over keys, the rows of a column},
    \quad U = W_O W_V X S, \quad F = \frac1L \sum_l a_{(l)}^\top \mathrm{relu}(U_l),
 
-and the loss is :math:`\max(\gamma - yF, 0)`. Almost everywhere the gates :math:`G = 1[U > 0]` and
-the activity :math:`1[yF < \gamma]` are constants, so up to a constant
+and the loss is :math:`\max(\gamma - yF, 0)`. Almost everywhere, the gates :math:`G = 1[U > 0]` and
+the activity :math:`1[yF < \gamma]` have derivative zero, so up to a constant the loss is
 
 .. math:: \ell = \mathrm{tr}(D^\top U), \qquad D = g\, A \circ G, \quad
    g = -\frac{y}{L} 1[yF < \gamma].
 
-`gradients` differentiates this loss by the factors of U, and through the softmax by the factors of
-Z. The linear loss :math:`-yF` has the same gradients with every sample active.
+`gradients` differentiates this loss by the weights in U and, through the softmax, by the weights in
+Z. The linear loss :math:`-yF` has the same gradients, but every sample is active.
 
-`terms`, `contract` and `evaluate` treat a sum of matrix products as a mapping from words (tuples of
-factors) to coefficients. Two expressions are equal for all sizes if their mappings are equal.
-`contract` replaces adjacent pairs of factors by named matrices: ``K.T*Q`` becomes ``B``.
+`terms`, `contract` and `evaluate` represent a sum of matrix products by a mapping from each
+product, as a tuple of factors (a *word*), to its coefficient. If the mappings of two expressions
+are equal, the expressions are equal for all sizes. `contract` replaces adjacent factors by a named
+matrix, such as ``K.T*Q`` by ``B``.
 """
 
 from __future__ import annotations
@@ -55,38 +57,38 @@ Expr = Any
 
 
 def scores() -> Expr:
-    """Scores Z of one sample: keys in rows, queries in columns."""
+    """Scores Z of one sample; rows are keys, columns are queries."""
     return (W_K * X).T * (W_Q * X)
 
 
 def hidden() -> Expr:
-    """Preactivations U of the neurons, one column per query."""
+    """Preactivations U of the neurons, with one column for each query."""
     return W_O * W_V * X * S
 
 
 def output() -> Expr:
-    """Output F at fixed gates, where relu(U) is the entrywise product of gates and U."""
+    """Output F for fixed gates, where relu(U) is the entrywise product of the gates and U."""
     return Trace(A.T * HadamardProduct(GATES, hidden())) / L
 
 
 def backward() -> Expr:
-    """Matrix D, the derivative of the loss by U at fixed gates and activity."""
+    """Derivative D of the loss by U, for fixed gates and activity."""
     return g * HadamardProduct(A, GATES)
 
 
 def loss() -> Expr:
-    """Loss of one sample up to a constant, in terms of D."""
+    """Loss of one sample, up to a constant, as a function of U for fixed D."""
     return Trace(D.T * hidden())
 
 
 def column_softmax(columns: sympy.Matrix, exponential: Any = sympy.exp) -> sympy.Matrix:
-    """Softmax of every column of an explicit matrix, with `exponential` in place of exp."""
+    """Softmax of every column of an explicit matrix; `exponential` replaces exp."""
     shares = [softmax(columns.col(j), exponential) for j in range(columns.cols)]
     return sympy.Matrix(shares).T
 
 
 def through_softmax(weights: Expr, slope: Expr) -> Expr:
-    """Derivative of a loss by the argument of a column softmax, from its `slope` by the softmax."""
+    """Derivative of a loss by the argument of a column softmax; `slope` is that by the softmax."""
     size = weights.shape[0]
     return HadamardProduct(weights, slope - OneMatrix(size, size) * HadamardProduct(weights, slope))
 
@@ -98,13 +100,13 @@ def slope(expression: Expr, matrix: Expr) -> Expr:
 
 @cache
 def by_scores() -> Expr:
-    """Matrix DZ, the derivative of the loss by the scores Z."""
+    """Derivative DZ of the loss by the scores Z."""
     return through_softmax(S, slope(loss(), S))
 
 
 @cache
 def gradients() -> Mapping[Expr, Expr]:
-    """Derivative of the loss of one sample by each trained matrix, in S, D and DZ (`by_scores`)."""
+    """Derivatives of a sample's loss by the trained matrices, in terms of S, D and `by_scores`."""
     through = Trace(DZ.T * scores())
     result = {matrix: slope(loss(), matrix) for matrix in (W_O, W_V)}
     return result | {matrix: slope(through, matrix) for matrix in (W_K, W_Q)}
@@ -113,9 +115,10 @@ def gradients() -> Mapping[Expr, Expr]:
 def explicit(
     expression: Expr, sizes: Mapping[Any, int], values: Mapping[Any, sympy.Matrix]
 ) -> sympy.Matrix:
-    """Matrix expression evaluated at explicit sizes and entries.
+    """Explicit matrix of a matrix expression, at given sizes and entries.
 
-    `sizes` gives the number of each symbolic size, and `values` an explicit matrix of each symbol.
+    `sizes` holds the number for each symbolic size, and `values` the explicit matrix for each
+    matrix symbol.
     """
     entries = {symbol.subs(sizes): value.as_immutable() for symbol, value in values.items()}
     return sympy.Matrix(expression.subs(sizes).doit().xreplace(entries).doit())
@@ -134,7 +137,7 @@ Rules = Mapping[tuple[Matrix, Matrix], Matrix]
 
 
 def terms(expression: Matrix) -> dict[Word, sympy.Expr]:
-    """Expand a sum of matrix products into a mapping from each word to its coefficient."""
+    """Mapping from each matrix product of an expanded sum to its coefficient."""
     result: dict[Word, sympy.Expr] = {}
     for part in MatAdd.make_args(expression.doit().expand().doit()):
         coefficient, factors = part.as_coeff_mmul()
@@ -144,15 +147,15 @@ def terms(expression: Matrix) -> dict[Word, sympy.Expr]:
 
 
 def summed(result: Mapping[Word, sympy.Expr]) -> Matrix:
-    """Matrix expression of a mapping from words to coefficients."""
+    """Sum of matrix products with coefficients, the inverse of `terms`."""
     return MatAdd(*[MatMul(value, *word) for word, value in result.items()]).doit()
 
 
 def contract(expression: Matrix, rules: Rules, symmetric: tuple[Matrix, ...] = ()) -> Matrix:
-    """Expand an expression and replace adjacent pairs of factors by named matrices, repeatedly.
+    """Expand an expression, and replace pairs of adjacent factors by matrices until none is left.
 
-    `rules` gives the name of each pair; the transposed pair gets the transposed name. The matrices
-    in `symmetric` equal their transposes.
+    `rules` maps each pair to the matrix that replaces it, and implies the rule for the transposed
+    pair. The matrices in `symmetric` are equal to their transposes.
     """
     names = dict(rules) | {(b.T, a.T): name.T for (a, b), name in rules.items()}
     plain = {matrix.T: matrix for matrix in symmetric}
@@ -166,7 +169,7 @@ def contract(expression: Matrix, rules: Rules, symmetric: tuple[Matrix, ...] = (
 def evaluate(
     expression: Matrix, values: Mapping[Matrix, Any], product: Callable[[Any, Any], Any]
 ) -> list[tuple[sympy.Expr, Any]]:
-    """Coefficient and value of each word, from values of factors and a product of two values."""
+    """Coefficient and value of each matrix product; `values` holds the values of the factors."""
     return [
         (coefficient, reduce(product, (values[factor] for factor in word)))
         for word, coefficient in terms(expression).items()

@@ -1,15 +1,16 @@
 """Notation and events of Li, Wang, Liu, Chen, "A theoretical understanding of shallow ViTs".
 
-Patterns are numbered from 1: 1 and 2 are discriminative, k and l denote two other patterns. In a
-pair the key comes first: ``B_1k`` is the score of key 1 for a query of pattern k.
+Patterns are numbered from 1. Patterns 1 and 2 are discriminative; k and l denote two other
+patterns. In the name of a pair the key comes first: ``B_1k`` is the score of key 1 for a query of
+pattern k.
 
 `EVENTS` are rules on the order parameters of the training set:
 
 - ``t_fit``: all training samples are correctly classified.
-- ``t_zero``: every training sample has reached the margin. The hinge loss has gradient zero, and
-  full-batch descent stops moving.
+- ``t_zero``: every training sample has reached the margin. Then the gradient of the hinge loss is
+  zero, and full-batch descent stops.
 - ``mass_50``, ``mass_75``, ``mass_90``: the attention to label-relevant tokens, averaged over the
-  queries of all training samples, reaches that share (Proposition 2 claims nearly 100 %).
+  queries of all training samples, reaches 50, 75 or 90 % (Proposition 2 claims nearly 100 %).
 
 For ``data="fixed"`` without noise, the two samples of the law are both training and test set.
 """
@@ -24,13 +25,13 @@ from theory.events import Crossing, EventRule
 from theory.notation import INTEGER, NATURAL, POSITIVE, REAL, Notation, Row, word
 
 PAIRS = ("11", "12", "1k", "k1", "kk", "kl")
-"""Names of the classes of ordered pairs of patterns (`symmetry`), with the key first."""
+"""Names of the classes of ordered pairs of patterns (see `symmetry`); the key comes first."""
 EVEN_PAIRS = ("11", "12", "1k", "kk", "kl")
 """Names of the classes of unordered pairs of patterns."""
 
 
 def _pair_rows(code: str, latex: str, what: str, pairs: tuple[str, ...]) -> Iterator[Row]:
-    """Notation of the entries ``<code>_<pair>`` of a matrix constant on classes of pairs."""
+    """Notation for the entries ``<code>_<pair>`` of a matrix that is constant on pair classes."""
     for pair in pairs:
         yield f"{code}_{pair}", f"{code}{pair}", rf"{latex}_{{{pair}}}", f"{what}, pair {pair}"
 
@@ -129,13 +130,13 @@ NOTATION = Notation("Li, Wang, Liu, Chen (2023)", ROWS)
 
 
 ORDER_PARAMETERS = ("risk", "active", "error", "relevant")
-"""Symbols in the rules of events; every problem of this system reports them at every step."""
+"""Symbols that the rules of events use; every problem of this system reports them at every step."""
 
 RATES = ("risk",)
-"""A run oscillates if a quantity in this list alternates in sign, which the risk never does."""
+"""A run oscillates if a quantity listed here alternates in sign. The risk is never negative."""
 
 SHARES = (50, 75, 90)
-"""Thresholds of the attention to label-relevant tokens, in percent."""
+"""Thresholds, in percent, for the attention to label-relevant tokens."""
 
 active, error, relevant = NOTATION.symbols("active error relevant")
 

@@ -1,21 +1,22 @@
 r"""Reduced dynamics: training on patterns, its Gram form, and the collapse to 16 attention scalars.
 
-Without noise the tokens are patterns. With :math:`V = W_V \mu`, :math:`K = W_K \mu`, :math:`Q = W_Q
-\mu`, the network depends on its weights through :math:`H = W_O V` and :math:`B = K^\top Q` alone,
-and with c the token counts of the patterns
+Without noise every token is one of M patterns, the columns of :math:`\mu`. Let :math:`V = W_V \mu`,
+:math:`K = W_K \mu` and :math:`Q = W_Q \mu`. The network depends on its weights only through
+:math:`H = W_O V` and :math:`B = K^\top Q`. With c the token counts of the patterns in a sample,
 
 .. math::
    P_{ij} = \frac{c_i e^{B_{ij}}}{\sum_k c_k e^{B_{kj}}}, \quad U = HP, \quad
    F = \frac1L \sum_{ij} a_i c_j\, \mathrm{relu}(U_{ij}).
 
-`pattern_slopes` differentiates the loss by H and B, and the chain rule gives `closure`: one step of
-descent on :math:`(W_O, V, K, Q)`, with :math:`\Gamma = \mu^\top \mu`. Expanding the inner products
-of this step gives `gram`, which is closed in :math:`(H, G_V, J, B, G_K, G_Q)`. On the classes of
-`symmetry`, matrix products reduce to products of scalars for every M: `collapse`.
+`pattern_slopes` differentiates the loss by H and B. The chain rule then gives `closure`, a step of
+gradient descent on :math:`(W_O, V, K, Q)`, with :math:`\Gamma = \mu^\top \mu`. The expanded inner
+products of this step are `gram`, a recursion on :math:`(H, G_V, J, B, G_K, G_Q)` alone. For
+matrices that are constant on the classes of `symmetry`, matrix products reduce to products of
+scalars for every M; this gives `collapse`.
 
-Output weights a that differ between positions enter D alone: :math:`a_i c_j` becomes their sum over
-the tokens of pattern j. Only E and T are averaged over samples (``weighted``), so the steps hold
-for mini-batches too.
+If the output weights a depend on the position, only D changes: :math:`a_i c_j` becomes their sum
+over the tokens of pattern j. Only E and T are averaged over samples (``weighted``), so the steps
+also hold for mini-batches.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from theory.papers.shallow_vit.notation import EVEN_PAIRS, NOTATION, PAIRS
 M, L, eta, margin, y = NOTATION.symbols("M L eta margin y")
 n_star, n_confusion = NOTATION.symbols("n_star n_confusion")
 n_other = sympy.Symbol("n_other", nonnegative=True)
-"""Number of tokens of each non-discriminative pattern, if these numbers are equal."""
+"""Number of tokens of each non-discriminative pattern, if it is the same for all of them."""
 
 MU = MatrixSymbol("mu", d, M)
 GAMMA = MatrixSymbol("Gamma", M, M)
@@ -64,23 +65,24 @@ INNER = {
     (Q.T, Q): G_Q,
     (W_O, W_O.T): J,
 }
-"""Name of the product of each pair of state matrices."""
+"""Mapping from each pair of factors to the matrix of their inner products."""
 
 Steps = Mapping[Any, Any]
-"""Value of each matrix or scalar after one step, as a function of the values before the step."""
+"""Mapping from each matrix or scalar to its value after one step, as an expression."""
 
 
 i, j, k = sympy.symbols("i j k", integer=True, positive=True)
 a, c, p, scores, preactivations = map(Entries, ["a", "c", "P", "B", "U"])
 gate, weighted = functions("gate mean")
-"""gate: step function; weighted: weighted mean over samples, the identity for a single sample."""
+"""The function `gate` is the step function, and `weighted` the weighted mean over samples."""
 
 
 @cache
 def pattern_slopes() -> Mapping[Any, Any]:
-    """E, rho, T of one sample: derivatives of the loss by H, P and B at fixed gates and activity.
+    """Derivatives E, rho and T of one sample's loss by H, P and B, for fixed gates and activity.
 
-    The counts only shift the arguments of the softmax, so its derivative does not contain them.
+    The softmax has the argument B plus the logarithms of the counts, so its derivative by B does
+    not contain the counts.
     """
     loss = Trace(D.T * H * P)
     by_attention = model.slope(loss, P)
@@ -93,7 +95,7 @@ def pattern_slopes() -> Mapping[Any, Any]:
 
 @cache
 def closure() -> Steps:
-    """One step of descent on W_O, V, K, Q, derived from the step on W_O, W_V, W_K, W_Q."""
+    """Step of gradient descent on W_O, V, K, Q, from the step on the weights W_O, W_V, W_K, W_Q."""
     values, keys = Trace(E.T * W_O * W_V * MU), Trace(T.T * (W_K * MU).T * (W_Q * MU))
     moved = {W_O: W_O - eta * model.slope(values, W_O)}
     for image, matrix, through in ((V, W_V, values), (K, W_K, keys), (Q, W_Q, keys)):
@@ -103,7 +105,7 @@ def closure() -> Steps:
 
 @cache
 def gram() -> Steps:
-    """One step of the inner products, expanded from `closure`."""
+    """Step of gradient descent on the inner products, which expands products of `closure`."""
     step = closure()
     return {
         name: contract(_moved(first, step) * _moved(second, step), INNER, SYMMETRIC)
@@ -116,13 +118,13 @@ def _moved(factor: Any, step: Steps) -> Any:
 
 
 POINTS = ("1", "2", "k", "l", "o")
-"""Representative patterns: 1 and 2 discriminative, k and l two others, o the remaining M - 4."""
+"""Representatives of all patterns: 1 and 2, two other patterns k and l, and o for M - 4 more."""
 ClassMatrix = Mapping[str, sympy.Expr]
-"""Mapping from each class of ordered pairs to the common entry of a matrix."""
+"""Matrix that is constant on classes, as a mapping from each class to the common entry."""
 
 
 def class_of(i: str, j: str) -> str:
-    """Class of a pair of key `i` and query `j`, both in `POINTS`."""
+    """Class of the pair of key `i` and query `j`; both are in `POINTS`."""
     if i in "12" and j in "12":
         return "11" if i == j else "12"
     if i in "12" or j in "12":
@@ -131,7 +133,7 @@ def class_of(i: str, j: str) -> str:
 
 
 def class_product(left: ClassMatrix, right: ClassMatrix) -> ClassMatrix:
-    """Product of two matrices that are constant on the classes, as an expression in M."""
+    """Product of two matrices that are constant on the classes; M is the number of patterns."""
     first = {class_of(i, j): (i, j) for j in reversed(POINTS[:4]) for i in reversed(POINTS[:4])}
     many = dict.fromkeys(POINTS, sympy.Integer(1)) | {"o": M - 4}
     return {
@@ -143,22 +145,23 @@ def class_product(left: ClassMatrix, right: ClassMatrix) -> ClassMatrix:
 
 
 def class_matrix(code: str, even: bool) -> ClassMatrix:
-    """Symmetric (`even`) or general matrix with one symbol ``<code>_<pair>`` per class of pairs."""
+    """Class matrix with the symbols ``<code>_<pair>``, symmetric if `even`."""
     return {
         pair: NOTATION.symbol(f"{code}_{'1k' if even and pair == 'k1' else pair}") for pair in PAIRS
     }
 
 
 def transposed(matrix: ClassMatrix) -> ClassMatrix:
-    """Transpose of a class matrix: exchange the entries of (1, k) and (k, 1)."""
+    """Transpose of a class matrix, which exchanges the entries of classes 1k and k1."""
     return dict(matrix) | {"1k": matrix["k1"], "k1": matrix["1k"]}
 
 
 @cache
 def collapse() -> Steps:
-    """One step of the 16 attention scalars, for orthonormal patterns and every M.
+    """Step of gradient descent on the 16 attention scalars, for orthonormal patterns and any M.
 
-    The step is derived from `gram`; t denotes the orbit means of T (`symmetry.orbit_means`).
+    The step is derived from `gram`. The symbols t are the means of T over orbits
+    (`symmetry.orbit_means`).
     """
     symbols = {
         B: class_matrix("B", even=False),
@@ -178,13 +181,13 @@ def collapse() -> Steps:
 
 
 def _by_powers(total: sympy.Expr) -> sympy.Expr:
-    """Polynomial collected by powers of eta, with factored coefficients in M."""
+    """Polynomial collected by powers of eta; the coefficients are factored in M."""
     terms = sympy.Poly(total, eta).terms()
     return sympy.Add(*[eta**power * by_products(part, M) for (power,), part in terms])
 
 
 def by_products(total: sympy.Expr, number: sympy.Symbol) -> sympy.Expr:
-    """Collect a polynomial by products; the coefficients, polynomials in `number`, are factored."""
+    """Polynomial collected by products of all symbols but `number`, with factored coefficients."""
     products = sympy.Poly(total, *sorted(total.free_symbols - {number}, key=str))
     terms = [
         sympy.factor(coefficient)
@@ -195,7 +198,7 @@ def by_products(total: sympy.Expr, number: sympy.Symbol) -> sympy.Expr:
 
 
 def class_sizes() -> Mapping[sympy.Symbol, sympy.Expr]:
-    """Number of entries of B, G_K or G_Q that share each scalar."""
+    """Mapping from each attention scalar to the number of matrix entries with its value."""
     others = M - 2
     sizes = {"11": 2, "12": 2, "1k": 2 * others, "k1": 2 * others, "kk": others}
     sizes["kl"] = others * (others - 1)
@@ -208,7 +211,7 @@ def class_sizes() -> Mapping[sympy.Symbol, sympy.Expr]:
 
 
 def relevant_masses() -> Mapping[str, sympy.Expr]:
-    """Attention of each kind of query to label-relevant tokens, as a function of the 16 scalars."""
+    """Attention to label-relevant tokens for each kind of query, in terms of the 16 scalars."""
     scores = class_matrix("B", even=False)
     tokens = {"1": n_star, "2": n_confusion, "k": n_other, "l": n_other, "o": (M - 4) * n_other}
     result = {}
@@ -234,7 +237,7 @@ def entrywise(matrix: Any) -> sympy.Expr:
 
 @cache
 def of_sample() -> Mapping[Any, Any]:
-    """Expressions of P, U, F, g, D, rho for one sample, and of E and T averaged over samples."""
+    """Expressions of P, U, F, g, D and rho for one sample, and of the sample means E and T."""
     F, g = NOTATION.symbols("F g")
     total = sympy.Sum(c[k] * sympy.exp(scores[k, j]), (k, 1, M))
     terms = a[i] * c[j] * sympy.Max(preactivations[i, j], 0)

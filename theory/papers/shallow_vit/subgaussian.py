@@ -1,13 +1,13 @@
 r"""Hoeffding's inequality for sub-Gaussian variables (Lemma 1), with an explicit constant.
 
-For a centered X with :math:`E|X|^p \leq (K \sqrt p)^p`, all :math:`p \geq 1`,
+Let X be centered with :math:`E|X|^p \leq (K \sqrt p)^p` for all :math:`p \geq 1`. Then
 
 .. math:: E e^{\lambda X} \leq 1 + \sum_{p \geq 2} \frac{(|\lambda| K)^p p^{p/2}}{p!}
    \leq e^{C \lambda^2 K^2}, \qquad
    C = \sup_x \frac{1}{x^2} \ln\Big(1 + \sum_{p \geq 2} \frac{x^p p^{p/2}}{p!}\Big),
 
-so independent variables satisfy :math:`P(\sum_i a_i X_i \geq t) \leq e^{-t^2 / (4 C K^2 \|a\|^2)}`:
-Lemma 1 with c = 1/(4C) and without its factor e.
+so independent variables satisfy :math:`P(\sum_i a_i X_i \geq t) \leq e^{-t^2 / (4 C K^2 \|a\|^2)}`.
+This is Lemma 1 with c = 1/(4C), without the factor e of the lemma.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from math import lgamma
 import numpy as np
 
 TERMS = 400
-"""Summed terms of the series; at x = `LARGEST` the terms decrease from p near e x^2 on."""
+"""Number of terms that are summed; at x = `LARGEST`, terms decrease for p above e x^2."""
 LARGEST = 6.0
-"""Largest x at which the supremum is searched; for larger x the quotient decreases towards e/2."""
+"""The supremum is searched for x up to this number; above it, the quotient decreases to e/2."""
 
 
 def exponent_of_series(x: float) -> float:
-    """Quotient ln(1 + sum over p >= 2 of x^p p^(p/2) / p!) / x^2, for x > 0."""
+    """Quotient ln(1 + sum of x^p p^(p/2) / p! over all integers p >= 2) / x^2, for x > 0."""
     powers = np.arange(2, TERMS)
     logs = powers * np.log(x) + powers / 2 * np.log(powers)
     logs -= [lgamma(p + 1) for p in powers]
@@ -31,7 +31,7 @@ def exponent_of_series(x: float) -> float:
 
 
 def hoeffding_constant() -> float:
-    """The constant c = 1/(4C) of Lemma 1, to six digits.
+    """Constant c = 1/(4C) of Lemma 1, to six digits.
 
     Examples
     --------
@@ -43,6 +43,6 @@ def hoeffding_constant() -> float:
 
 
 def norm_of_rare_signs(chance: float) -> float:
-    """Sub-Gaussian norm sup over p of p^(-1/2) chance^(1/p), X = +-1 with P(X != 0) = chance."""
+    """Sub-Gaussian norm of X in {-1, 0, 1} with P(X != 0) = `chance`."""
     best = max(1.0, -2 * np.log(chance))
     return float(best**-0.5 * chance ** (1 / best))

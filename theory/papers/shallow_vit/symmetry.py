@@ -1,18 +1,19 @@
-r"""Classes of equal entries: 16 attention scalars, and the conditions under which they close.
+r"""Classes of equal entries (16 attention scalars), and conditions under which they stay equal.
 
-A permutation of the patterns that preserves the set {1, 2}, combined with :math:`y \to -y` and
-:math:`a \to -a` if it exchanges 1 and 2, is a symmetry of training if it maps the weighted samples
-onto themselves (true for all three laws of `data_law` if the remaining tokens are split equally),
-preserves the inner products of the start, and maps neurons onto neurons. Under these conditions
+Consider a permutation of the patterns that preserves the set {1, 2}. If it exchanges 1 and 2, it
+also maps y to -y and a to -a. It is a symmetry of training if it satisfies three conditions. It
+maps the weighted samples onto themselves, which holds for all three laws of `data_law` if the
+remaining tokens are split equally. It preserves the inner products at the start. It maps neurons
+onto neurons. If all such permutations are symmetries,
 
-- B has one value on each of 6 classes of ordered pairs of patterns; G_K and G_Q have one value on
-  each of 5 classes of unordered pairs: 16 scalars for every M > 3;
-- training depends on the orbit mean of T, the derivative of the loss by B. The two samples of the
-  ``fixed`` law mirror each other, and the mean reduces to one over the positive sample
+- B has one value on each of 6 classes of ordered pairs of patterns, and G_K and G_Q have one value
+  on each of 5 classes of unordered pairs: 16 scalars for every M > 3;
+- training depends only on the orbit means of T, the derivative of the loss by B. The two samples of
+  the ``fixed`` law are mirror images, so these means follow from the positive sample
   (`orbit_means`).
 
-The classes are the orbits of `pattern_group`. `conditions` measures each condition at a start;
-`broken` reports the first one that fails.
+The classes are the orbits of `pattern_group`. `conditions` measures each condition at a start, and
+`broken` reports the first one that does not hold.
 """
 
 from __future__ import annotations
@@ -32,13 +33,14 @@ from theory.papers.shallow_vit.notation import EVEN_PAIRS, PAIRS
 from theory.symmetry import Classes, PermutationGroup, classes
 
 TOLERANCE = 1e-12
-"""Largest deviation attributed to rounding, relative to the largest number compared."""
+"""A condition holds if its deviation, relative to the largest number, is at most this."""
 
 
 def pattern_group(M: int, exchange: bool = True) -> PermutationGroup:
-    """Group of pattern permutations: all of the M - 2 other patterns, and the exchange of 1 and 2.
+    """Permutations of the patterns that permute the M - 2 other patterns or exchange 1 and 2.
 
-    Without `exchange`, the group fixes a single sample. M is at least 3.
+    Without `exchange`, patterns 1 and 2 stay in place, as is right for a single sample. M is at
+    least 3.
     """
     generators = []
     if exchange:
@@ -51,13 +53,13 @@ def pattern_group(M: int, exchange: bool = True) -> PermutationGroup:
 
 
 def unordered(orbits: Classes) -> Classes:
-    """Merge the classes of (i, j) and (j, i), for symmetric matrices; classes must be orbits."""
+    """Classes for symmetric matrices, in which the orbits of (i, j) and (j, i) are merged."""
     merged = np.minimum(orbits.labels, orbits.labels.T)
     return Classes(np.unique(merged, return_inverse=True)[1].reshape(merged.shape))
 
 
 def pair_name(pair: tuple[int, int]) -> str:
-    """Name of the class with a first pair, counted from 0: "1k" for (0, 2), "kl" for (2, 3)."""
+    """Name of the class of a pair counted from 0, such as "1k" for (0, 2) and "kl" for (2, 3)."""
     i, j = pair
     if max(i, j) < 2:
         return f"{i + 1}{j + 1}"
@@ -66,7 +68,7 @@ def pair_name(pair: tuple[int, int]) -> str:
 
 
 def named(orbits: Classes) -> dict[str, IntArray]:
-    """Pairs (i, j) of each named class, counted from 0, shape (size, 2)."""
+    """Mapping from each class name to its pairs (i, j), counted from 0, shape (size, 2)."""
     return {
         pair_name(first): np.argwhere(orbits.labels == index)
         for index, first in enumerate(orbits.representatives)
@@ -75,14 +77,14 @@ def named(orbits: Classes) -> dict[str, IntArray]:
 
 @cache
 def pairs(M: int) -> tuple[Classes, dict[str, IntArray]]:
-    """Classes of ordered pairs of patterns, and the pairs of each class by name."""
+    """Classes of ordered pairs of patterns, and the mapping from class names to pairs."""
     orbits = classes(pattern_group(M))
     return orbits, named(orbits)
 
 
 @cache
 def scalars(M: int) -> tuple[str, ...]:
-    """Names of the attention scalars of M patterns: 16, or 13 for M = 3, where no pair is kl."""
+    """Names of the attention scalars for M patterns: 16, but 13 if M = 3 (no pair is kl)."""
     orbits, ordered = pairs(M)
     even = named(unordered(orbits))
     if set(ordered) - set(PAIRS) or set(even) - set(EVEN_PAIRS):
@@ -95,7 +97,7 @@ def scalars(M: int) -> tuple[str, ...]:
 
 
 def class_means(matrix: FloatArray, orbits: Classes) -> FloatArray:
-    """Mean of the entries of a matrix, shape (..., M, M), over each class; shape (..., classes)."""
+    """Mean over each class of the entries of matrices, (..., M, M) -> (..., classes)."""
     leading = matrix.shape[:-2]
     places = np.arange(prod(leading))[:, None] * orbits.count + orbits.labels.ravel()
     sums = np.bincount(places.ravel(), matrix.ravel(), prod(leading) * orbits.count)
@@ -103,17 +105,18 @@ def class_means(matrix: FloatArray, orbits: Classes) -> FloatArray:
 
 
 def asymmetry(matrix: FloatArray, orbits: Classes) -> FloatArray:
-    """Largest difference between two entries of the same class, shape (...,)."""
+    """Maximum difference of two entries of the same class, for each matrix, shape (...)."""
     spreads = [np.ptp(matrix[..., orbits.labels == k], axis=-1) for k in range(orbits.count)]
     return np.asarray(np.max(spreads, axis=0))
 
 
 def orbit_means(M: int) -> Mapping[str, sympy.Expr]:
-    """Orbit mean of T for each class of the whole group, in entries of T of the positive sample.
+    """Mean of T over each orbit of pairs, in terms of the entries of T of the positive sample.
 
-    Permutations of the M - 2 other patterns fix the positive sample, so its T has one entry
-    ``T_<pair>`` on each of their classes. The negative sample is the mirror image of the positive
-    one, so the mean over both samples equals the mean over the classes of the whole group.
+    The permutations of the M - 2 other patterns leave the positive sample unchanged, so its T has
+    one entry ``T_<pair>`` on each of their orbits. The negative sample is the mirror image of the
+    positive sample. Hence the mean over both samples equals the mean over the orbits of the whole
+    group.
     """
     fine, whole = (classes(pattern_group(M, exchange)) for exchange in (False, True))
     means: dict[str, sympy.Expr] = {}
@@ -129,9 +132,10 @@ def orbit_means(M: int) -> Mapping[str, sympy.Expr]:
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """Weights at which the conditions are measured.
+    """Initial weights at which the conditions are measured.
 
-    Shapes: `W_O` (m, d); `V`, `K`, `Q` (d, M); `a` (m,), or (m, L) for a weight per position.
+    `W_O` has shape (m, d), and `V`, `K`, `Q` have shape (d, M). The output weights `a` have shape
+    (m,), or (m, L) if they depend on the position.
     """
 
     W_O: FloatArray
@@ -143,9 +147,9 @@ class Weights:
 
 @dataclass(frozen=True)
 class Condition:
-    """One condition of the collapse to 16 scalars.
+    """Condition under which training reduces to the 16 scalars.
 
-    The largest violation, relative to the largest number compared, is `deviation`, at `where`.
+    `deviation` is its maximum violation, relative to the largest number; `where` names the place.
     """
 
     name: str
@@ -159,7 +163,7 @@ class Condition:
 
 
 def conditions(start: Weights, law: Law) -> tuple[Condition, ...]:
-    """Every condition of the collapse, measured at a start for the samples in ``law``."""
+    """Conditions under which training reduces to 16 scalars, measured at a start for a law."""
     M = law.counts.shape[1]
     ordered = classes(pattern_group(M))
     even, K, Q, V = unordered(ordered), start.K, start.Q, start.V
@@ -175,7 +179,7 @@ def conditions(start: Weights, law: Law) -> tuple[Condition, ...]:
 
 
 def broken(measured: tuple[Condition, ...]) -> str | None:
-    """Message on the first condition that fails, or None if all conditions hold."""
+    """Message about the first condition that does not hold, or None if all conditions hold."""
     for condition in measured:
         if not condition.holds:
             size = f"{condition.deviation:.3g}"
@@ -184,7 +188,7 @@ def broken(measured: tuple[Condition, ...]) -> str | None:
 
 
 def _samples(law: Law) -> Condition:
-    """Condition that the group of patterns maps the weighted samples onto themselves."""
+    """Condition that the permutations of patterns map the weighted samples onto themselves."""
     name = "equal weights of samples that the symmetry exchanges (equal non-discriminative counts)"
     weight: dict[tuple[int, ...], float] = {}
     rows = np.column_stack([law.labels, law.counts]).tolist()
@@ -209,9 +213,10 @@ def _entries(name: str, matrix: FloatArray, orbits: Classes) -> Condition:
 
 
 def _neurons(start: Weights, M: int) -> Condition:
-    r"""Condition that permuting the values, as a map of the rows of W_O, permutes the neurons.
+    r"""Condition that permutations of the values, applied to rows of W_O, permute the neurons.
 
-    The map is :math:`V \Pi V^+` on the span of the values and the identity on its complement.
+    On the span of the values, a permutation :math:`\Pi` acts as :math:`V \Pi V^+`; on its
+    complement, it is the identity.
     """
     from scipy.optimize import linear_sum_assignment
 
