@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 
 from dynamics import diversity, total_variation
-from dynamics.attention_maps import read
 from dynamics.cli import main
-from dynamics.validation import InvalidRequest
 
 
 def attention(shape, seed=0):
@@ -60,9 +58,7 @@ def test_several_files_and_tables(folder, capsys):
     assert [found["name"] for found in document["results"]] == ["mae", "moco", "dino"]
     assert [found["images"] for found in document["results"]] == [6, 4, 5]
     first = document["results"][0]
-    assert {name: first[name] for name in ("grid", "k", "skip", "off_diagonal")} == {
-        "grid": [4, 4], "k": 10, "skip": 1, "off_diagonal": True,
-    }  # fmt: skip
+    assert {"grid": [4, 4], "k": 10, "skip": 1, "off_diagonal": True}.items() <= first.items()
     ref = diversity(np.load("mae.npy"), skip=1, off_diagonal=True)
     assert first["diversity"] == ref.tolist()
     assert len(first["quartiles"]["total_variation"]) == 2
@@ -71,14 +67,11 @@ def test_several_files_and_tables(folder, capsys):
     assert len(rows) == 6 * 2 + 4 * 3 + 5 * 2
     assert [float(row["diversity"]) for row in rows[:12]] == ref.ravel().tolist()
     assert (rows[11]["name"], rows[11]["image"], rows[11]["head"]) == ("mae", "5", "1")
+    np.save("dino.npy", attention((5, 2, 17, 17), 2))
+    _, out, _ = said(capsys, ["dino.npy", "dino.npz", "--skip", "1", "--json"])
+    assert [found["name"] for found in json.loads(out)["results"]] == ["dino.npy", "dino.npz"]
     _, out, _ = said(capsys, ["two.npz", "--name", "layer", "--grid", "1x17", "--k", "2"])
     assert "two: 1 image, 1 head, 1x17 patches, k=2, all P^2 pairs" in out
-
-
-def test_equal_stems_are_told_apart(folder, capsys):
-    np.save("dino.npy", attention((5, 2, 17, 17), 2))
-    code, out, _ = said(capsys, ["dino.npy", "dino.npz", "--skip", "1", "--json"])
-    assert [found["name"] for found in json.loads(out)["results"]] == ["dino.npy", "dino.npz"]
 
 
 @pytest.mark.parametrize(
@@ -95,10 +88,8 @@ def test_equal_stems_are_told_apart(folder, capsys):
         (["mae.npy", "--skip", "1", "--out", "mae.npy/p.png"], "cannot be written"),
         (["wrong.npy", "--skip", "1"], "wrong.npy: attention[1, 0, 2] sums to 2;"),
         (["objects.npy"], "file='objects.npy' is damaged, holds Python objects or is not"),
-        (["cut.npy"], "is damaged"),
-        (["bent.npz"], "is damaged"),
-        (["below.npy"], "is damaged"),
-        (["locked.npz"], "is damaged"),
+        (["pickle.npy"], "Python objects"),
+        *(([name], "is damaged") for name in ("cut.npy", "bent.npz", "below.npy", "locked.npz")),
         (["nothing.npz"], "file='nothing.npz' holds no arrays"),
     ],
 )
@@ -106,6 +97,7 @@ def test_a_wrong_request_is_one_line_and_writes_nothing(folder, words, message, 
     wrong = attention((2, 1, 17, 17))
     wrong[1, 0, 2] *= 2
     np.save("wrong.npy", wrong)
+    (folder / "pickle.npy").write_bytes(b"cos\nsystem\n(S'touch opened'\ntR.")
     np.save("objects.npy", np.array([{}, {}], dtype=object), allow_pickle=True)
     np.savez("nothing.npz")
     whole, packed = ((folder / name).read_bytes() for name in ("mae.npy", "dino.npz"))
@@ -124,10 +116,3 @@ def test_a_wrong_request_is_one_line_and_writes_nothing(folder, words, message, 
     assert message in error
     assert error.count("\n") == 1
     assert sorted(folder.rglob("*")) == before
-
-
-def test_a_pickle_is_never_opened(folder):
-    (folder / "p.npy").write_bytes(b"cos\nsystem\n(S'touch opened'\ntR.")
-    with pytest.raises(InvalidRequest, match="Python objects"):
-        read("p.npy")
-    assert not (folder / "opened").exists()

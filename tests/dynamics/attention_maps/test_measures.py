@@ -13,8 +13,7 @@ from dynamics.validation import InvalidRequest
 
 
 def random(shape, seed=0, sharp=3.0):
-    scores = sharp * np.random.default_rng(seed).normal(size=shape)
-    weights = np.exp(scores)
+    weights = np.exp(sharp * np.random.default_rng(seed).normal(size=shape))
     return weights / weights.sum(axis=-1, keepdims=True)
 
 
@@ -52,8 +51,7 @@ def test_any_map_against_loops(case):
     assert 0 <= comp <= 1 - 1 / len(square) + 1e-15
 
 
-@pytest.mark.parametrize("skip", [0, 1, 2])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+@pytest.mark.parametrize(("skip", "dtype"), [(0, np.float64), (1, np.float32), (2, np.float16)])
 def test_stacks_against_loops(skip, dtype):
     stack = random((2, 3, 12 + skip, 12 + skip), 5).astype(dtype)
     comp = diversity(stack, (3, 4), 5, skip=skip), total_variation(stack, skip=skip)
@@ -66,16 +64,12 @@ def test_stacks_against_loops(skip, dtype):
         assert comp[1][place] == pytest.approx(naive.total_variation(square), rel=1e-12)
 
 
-def clusters(patches=1024, shared=512, local=8):
-    """A map of one cluster: own area first, then local areas, then the shared one."""
-    area = np.where(np.arange(patches) < shared, 0, 1 + (np.arange(patches) - shared) // local)
-    weights = np.where(area[None, :] == area[:, None], 4.0, np.where(area[None, :] == 0, 1.0, 2.0))
-    weights[np.diag_indices(patches)] = 3.0
-    return weights / weights.sum(axis=1, keepdims=True)
-
-
 def test_the_order_that_a_masked_model_learns_in_one_step():
-    square = clusters()
+    """A map of one cluster: own area first, then local areas of 8, then the shared one of 512."""
+    area = np.where(np.arange(1024) < 512, 0, 1 + (np.arange(1024) - 512) // 8)
+    weights = np.where(area[None, :] == area[:, None], 4.0, np.where(area[None, :] == 0, 1.0, 2.0))
+    weights[np.diag_indices(1024)] = 3.0
+    square = weights / weights.sum(axis=1, keepdims=True)
     assert diversity(square, k=10) == pytest.approx(50.228, abs=5e-4)
     assert diversity(square, k=8) == pytest.approx(48.146, abs=5e-4)
 

@@ -12,7 +12,8 @@ from dynamics.description.model_file import LISTED
 from dynamics.library import library_names
 
 AUTOMATIC = re.compile(
-    r"^(constant of|trained array|array \(|value of entry|common value of|observable$|observable,)"
+    r"^(constant of|trained array|array \(|value of entry|common value of|observable$|observable,"
+    r"|first step)"
 )
 """Beginnings of generated meanings, for symbols that a model file does not document."""
 OWN = '''"""A net of two weights.
@@ -46,13 +47,6 @@ def described():
     return {name: dynamics.load_system(name).describe() for name in dynamics.system_names()}
 
 
-@pytest.fixture
-def own(tmp_path):
-    path = tmp_path / "own.py"
-    path.write_text(OWN)
-    return path
-
-
 @pytest.mark.parametrize("name", dynamics.system_names())
 def test_no_symbol_is_without_a_meaning(name, described):
     """All that a run can report, all that a rule speaks of, and all that a page uses, is told."""
@@ -79,26 +73,23 @@ def test_models_of_the_library_say_what_their_symbols_mean(name, described):
         assert several or not AUTOMATIC.match(symbol.meaning), symbol
     for one in (*description.observables, *description.events):
         assert not AUTOMATIC.match(one.words), one
-    for event in description.events:
-        assert not event.words.startswith("first step"), event
-    fields = dynamics.load_system(name).model.documented.fields
-    names = {one.name for one in (*description.symbols, *description.observables)}
-    names |= {event.name for event in description.events}
-    model = dynamics.load_system(name).model
+    rows = (*description.symbols, *description.observables, *description.events)
+    names, model = {one.name for one in rows}, dynamics.load_system(name).model
     others = {*model.start(D=2, rank=1)} if name == "linear_icl" else {"c*"}
     others |= {*model.start()} if model.reduced is not None else set()
-    for key in set(fields) - others:
+    for key in set(model.documented.fields) - others:
         beginning = key.rstrip("*")
         assert any(n == key or (key != beginning and n.startswith(beginning)) for n in names), key
 
 
-def test_a_file_of_ones_own_is_described(own):
+def test_a_file_of_ones_own_is_described(tmp_path, capsys):
+    own = tmp_path / "own.py"
+    own.write_text(OWN)
     description = dynamics.load_system(own).describe()
     rows = {one.name: one for one in description.symbols}
     assert rows["target"].meaning == "product of the weights"
-    assert rows["w0"].meaning == "constant of start"
+    assert (rows["w0"].meaning, rows["w0"].default) == ("constant of start", "0.1")
     assert rows["w0"].allowed == "a finite number; w0 > 0"
-    assert rows["w0"].default == "0.1"
     assert rows["w_0"].meaning == "common value of w[0] and 1 equal entry"
     (_, product) = description.observables
     assert product.code == "theta['w'][0] * theta['w'][1]"
@@ -106,22 +97,21 @@ def test_a_file_of_ones_own_is_described(own):
     assert (half.code, half.words) == ("w_0 >= target/2", "first step at which it holds")
     assert still.words.endswith("sought from `half` on")
     assert "Its risk is R = (w^2 − t)^2." in str(description)
-
-
-def test_latex_and_json_and_wrong_requests(own, capsys):
     assert main(["describe", str(own), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert [event["name"] for event in document["events"]] == ["half", "still"]
     assert document["model"][-1]["equations"][0]["right"].startswith("w_{0} - \\frac{\\eta}{2}")
+    for wrong in ([str(own), "--json", "--latex"], ["positional"], [str(own), "--w0", "-1"]):
+        assert main(["describe", *wrong]) == 2
+        error = capsys.readouterr().err
+        assert error.count("\n") == 1
+    assert "w0 > 0" in error
+
+
+def test_latex_is_a_whole_document(capsys):
     assert main(["describe", "shallow_vit", "--standalone"]) == 0
     latex = capsys.readouterr().out
     assert latex.startswith("\\documentclass")
     for name in ("align*", "description", "document"):
         assert latex.count(rf"\begin{{{name}}}") == latex.count(rf"\end{{{name}}}") > 0
     assert latex.count("$") % 2 == 0
-    assert main(["describe", str(own), "--json", "--latex"]) == 2
-    assert main(["describe", str(own), "--w0", "-1"]) == 2
-    assert main(["describe", "positional"]) == 2
-    errors = capsys.readouterr().err.splitlines()
-    assert len(errors) == 3
-    assert "w0 > 0" in errors[1]
