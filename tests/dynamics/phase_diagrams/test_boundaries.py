@@ -111,21 +111,15 @@ def test_a_known_answer_inside_a_cell_divides_it(logarithmic):
         ({"coarse": 1}, "coarse=1 is too small"),
         ({"tolerance": 0.0}, "tolerance=0.0 is too small"),
         ({"tolerance": float("nan")}, "not finite"),
+        ({"answers": lambda p: [True]}, "one answer for each of 81 points"),
+        ({"answers": lambda p: np.full(len(p), 0.5)}, "one answer for each of 81 points"),
+        ({"answers": lambda p: 1}, "one answer for each of 81 points"),
+        ({"x": Axis.of("q", [1.0])}, "is its only value"),
     ],
 )
-def test_lattices_that_do_not_nest_are_refused(options, message):
+def test_wrong_requests_are_refused_in_one_line(options, message):
+    answers, x = options.get("answers", Recorded(SHAPES["disk"])), options.get("x", UNIT[0])
+    others = {name: value for name, value in options.items() if name not in ("answers", "x")}
     with pytest.raises(InvalidRequest, match=message) as caught:
-        refine(Recorded(SHAPES["disk"]), *UNIT, **options)
+        refine(answers, x, UNIT[1], **others)
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("answers", [lambda p: [True], lambda p: np.full(len(p), 0.5), lambda p: 1])
-def test_answers_that_are_none_are_refused(answers):
-    with pytest.raises(InvalidRequest, match="one answer for each of 81 points") as caught:
-        refine(answers, *UNIT)
-    assert "\n" not in str(caught.value)
-
-
-def test_an_axis_has_two_ends():
-    with pytest.raises(InvalidRequest, match="is its only value"):
-        refine(Recorded(SHAPES["disk"]), Axis.of("q", [1.0]), UNIT[1])

@@ -24,15 +24,12 @@ def noisy(D, C, q, seed):
 
 
 def test_a_power_law_is_found_exactly():
-    grid = sweep(AXES, {"time_T1": law}, fixed={"p": 3})
-    found = scaling(grid, "time_T1", ["D", "q*(D-C)"])
-    np.testing.assert_allclose(found.exponents, [1.5, -0.5], rtol=1e-12)
-    assert found.prefactor == pytest.approx(3.0, rel=1e-11)
+    found = scaling(sweep(AXES, {"time_T1": law}, fixed={"p": 3}), "time_T1", ["D", "q*(D-C)"])
+    np.testing.assert_allclose([*found.exponents, found.prefactor], [1.5, -0.5, 3.0], rtol=1e-11)
     assert found.r2 == pytest.approx(1.0)
     assert found.spread < 1e-13
-    assert (found.used, found.left_out) == (48, {})
+    assert (found.used, found.left_out, found.held, found.remark) == (48, {}, {"p": 3}, "")
     np.testing.assert_allclose(found.fitted, found.measured, rtol=1e-12)
-    assert found.held == {"p": 3}
 
 
 def test_errors_are_those_of_the_normal_equations():
@@ -54,8 +51,8 @@ def test_errors_are_those_of_the_normal_equations():
     assert found.spread == pytest.approx(np.sqrt(variance))
     assert found.r2 == pytest.approx(1 - residuals.var() / target.var())
     one = scaling(grid, "time_T1", ["D"], at={"q": 0.2, "C": 4, "seed": 0})
-    slope = stats.linregress(np.log(AXES["D"]), np.log([noisy(D, 4, 0.2, 0) for D in AXES["D"]]))
-    assert (one.exponents[0], one.errors[0]) == pytest.approx((slope.slope, slope.stderr))
+    (x, y), (own,) = np.log([AXES["D"], [noisy(D, 4, 0.2, 0) for D in AXES["D"]]]), one.exponents
+    assert own == pytest.approx(stats.linregress(x, y).slope)
     assert one.held["q"] == 0.2
 
 
@@ -102,15 +99,11 @@ def test_what_cannot_be_fitted_is_refused_in_one_line(quantity, factors, message
 
 
 def test_a_fit_that_explains_little_says_that_it_is_no_power_law():
-    def humped(D, C, q, seed):
-        return np.exp(-20 * (q - 0.2) ** 2) * D**0.01
-
-    grid = sweep(AXES, {"risk": humped, "time_T1": law}, fixed={"p": 3})
-    poor, good = scaling(grid, "risk", ["q"]), scaling(grid, "time_T1", ["D", "q*(D-C)"])
+    grid = sweep(AXES, {"risk": lambda D, C, q, seed: np.exp(-20 * (q - 0.2) ** 2) * D**0.01})
+    poor = scaling(grid, "risk", ["q"])
     assert poor.r2 < 0.8
     assert poor.remark == "no power law in q: R^2 is below 0.8"
     assert "no power law in q" in plotting.scaling(poor)[0].figure.get_suptitle()
-    assert (good.r2 > 0.99, good.remark) == (True, "")
 
 
 def test_a_logarithm_is_offered_beside_the_power_law():
@@ -121,8 +114,6 @@ def test_a_logarithm_is_offered_beside_the_power_law():
     law = scaling(dataset, "risk", ["nu"])
     assert law.logarithmic == pytest.approx((5.0, 2.0, 1.0))
     assert law.logarithmic_text == "risk = 5 + 2 log(1/nu), R^2 = 1.0000"
-    figure = plotting.scaling(law)[0].figure
-    figure.draw_without_rendering()
-    panel = figure.axes[1]
+    panel = plotting.scaling(law)[0].figure.axes[1]
     dashed = next(line for line in panel.lines if line.get_linestyle() == "--")
     np.testing.assert_allclose(dashed.get_ydata(), 5.0 - 2.0 * np.log(dashed.get_xdata()))

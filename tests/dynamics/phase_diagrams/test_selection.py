@@ -24,12 +24,8 @@ def ends(q, nu, **_):
 
 @pytest.fixture
 def grid():
-    variables = {
-        "time_T1": t1,
-        "risk": lambda q, nu, **_: q * nu,
-        "q_squared": lambda q, **_: q * q,
-    }
-    return sweep({"q": QS, "p": [3], "nu": NUS}, variables, ends, derived={"q_squared": "q**2"})
+    variables = {"time_T1": t1, "risk": lambda q, nu, **_: q * nu}
+    return sweep({"q": QS, "p": [3], "nu": NUS}, variables, ends, derived={"two": "q**2"})
 
 
 def test_a_slice_has_every_value_at_its_place(grid):
@@ -42,7 +38,7 @@ def test_a_slice_has_every_value_at_its_place(grid):
         assert found.outcome[0, row, column] == outcome
         assert value == q * nu if outcome == HORIZON else np.isnan(value)
     assert found.held == {"p": 3.0, "beta": 1.0, "time": 1e5}
-    assert found.derived == {"q_squared": "q**2"}
+    assert found.derived == {"two": "q**2"}
     turned = select(grid, "risk", "nu", "q")
     np.testing.assert_array_equal(turned.values[0].T, found.values[0])
     line = select(grid, "risk", "nu", at={"q": 0.2 * (1 + 1e-12)})
@@ -63,11 +59,12 @@ def test_yes_and_no_know_what_is_not_known(grid):
     np.testing.assert_array_equal(small[:, 2], [1, 0, np.nan, np.nan])
 
 
-def test_every_relation():
+@pytest.mark.parametrize(
+    ("relation", "answer"), [("<", 0), ("<=", 1), (">", 0), (">=", 1), ("==", 1), ("!=", 0)]
+)
+def test_every_relation(relation, answer):
     grid = sweep({"q": [0.5]}, {"risk": 0.25})
-    answers = {"<": 0, "<=": 1, ">": 0, ">=": 1, "==": 1, "!=": 0}
-    for relation, answer in answers.items():
-        assert Quantity.read(f" risk {relation} 2.5e-1", grid).of(grid) == answer
+    assert Quantity.read(f" risk {relation} 2.5e-1", grid).of(grid) == answer
 
 
 def test_a_horizon_decides_nothing_about_later_times():
@@ -132,14 +129,6 @@ def test_what_is_not_there_is_refused_in_one_line(grid, request_, message):
     assert "\n" not in str(caught.value)
 
 
-def test_other_datasets_are_refused(grid):
-    with pytest.raises(InvalidRequest, match="no variable 'outcome'"):
-        select(grid.drop_vars("outcome"), "risk", "q", "nu")
-    pairs = sweep({"point": [0, 1]}, {"q": 0.5, "risk": 1.0})
-    with pytest.raises(InvalidRequest, match="x='q' needs an unpaired sweep"):
-        select(pairs, "risk", "q")
-
-
 def test_boundaries_lie_half_way_and_not_where_nothing_is_known(grid):
     lines = boundary(select(grid, "time_T1<5e4", "nu", "q"))
     assert len(lines) == 2
@@ -152,22 +141,25 @@ def test_boundaries_lie_half_way_and_not_where_nothing_is_known(grid):
         if b[0] < 3 and b[1] < 4 and known[a] and known[b]
     )  # fmt: skip
     assert sum(map(len, lines)) == crossed
-    with pytest.raises(InvalidRequest, match="has no boundary"):
-        boundary(select(grid, "risk", "nu", "q"))
-    with pytest.raises(InvalidRequest, match="second axis"):
-        boundary(select(grid, "risk<1", "nu", at={"q": 0.1}))
+    pairs = sweep({"point": [0, 1]}, {"q": 0.5, "risk": 1.0})
+    for request, message in (
+        (lambda: boundary(select(grid, "risk", "nu", "q")), "has no boundary"),
+        (lambda: boundary(select(grid, "risk<1", "nu", at={"q": 0.1})), "second axis"),
+        (lambda: select(grid.drop_vars("outcome"), "risk", "q", "nu"), "no variable 'outcome'"),
+        (lambda: select(pairs, "risk", "q"), "x='q' needs an unpaired sweep"),
+    ):
+        with pytest.raises(InvalidRequest, match=message):
+            request()
 
 
-def test_two_lines_in_one_cell_join_the_yes_corners():
-    for first, second in ((0, 1), (1, 0)):
-        grid = sweep({"m": [0, 1], "n": [0, 1]}, {"risk": lambda m, n, f=first: f ^ (m != n)})
-        lines = boundary(select(grid, "risk>=1", "m", "n"))
-        assert len(lines) == 2
-        corner = np.array([[0, 0], [1, 1]] if second else [[1, 0], [0, 1]])  # cut off: the no
-        cut = sorted(
-            tuple(np.abs(corner - line.mean(axis=0)).sum(axis=1).round(2)) for line in lines
-        )
-        assert cut == [(0.5, 1.5), (1.5, 0.5)]
+@pytest.mark.parametrize("corner", [[[0, 0], [1, 1]], [[1, 0], [0, 1]]])
+def test_two_lines_in_one_cell_join_the_yes_corners(corner):
+    """Each line cuts a corner of the answer no off."""
+    no = [tuple(place) for place in corner]
+    grid = sweep({"m": [0, 1], "n": [0, 1]}, {"risk": lambda m, n: (m, n) not in no})
+    lines = boundary(select(grid, "risk>=1", "m", "n"))
+    cut = [np.abs(np.array(corner) - line.mean(axis=0)).sum(axis=1).round(2) for line in lines]
+    assert sorted(map(tuple, cut)) == [(0.5, 1.5), (1.5, 0.5)]
 
 
 def test_axes_know_whether_they_are_geometric():
