@@ -1,7 +1,6 @@
 """Data sets: what is written in a layout is read back; other files are refused in one line."""
 
 import gzip
-import io
 import os
 import pickle
 import struct
@@ -48,20 +47,16 @@ def write_cifar(folder, names, protocol=2):
     for name in names:
         pixels, labels = pictures(10, 32, 3, seed=len(name))
         rows = pixels.transpose(0, 3, 1, 2).reshape(10, 3072)
-        batch = {
-            "batch_label": name,
-            "data": rows,
-            "labels": labels.tolist(),
-            "filenames": ["a"] * 10,
-        }
+        batch = {"batch_label": name, "data": rows, "labels": labels.tolist(), "filenames": ["a"]}
         (folder / name).write_bytes(pickle.dumps(batch, protocol=protocol))
 
 
 CIFAR = [*(f"data_batch_{k}" for k in range(1, 6)), "test_batch"]
 
 
-@pytest.mark.parametrize("kind", ["u1", "i4", "f4"])
-@pytest.mark.parametrize("compress", [bytes, gzip.compress])
+@pytest.mark.parametrize(
+    ("kind", "compress"), [("u1", gzip.compress), ("i4", bytes), ("f4", bytes)]
+)
 def test_idx_files_round_trip(kind, compress, tmp_path):
     array = np.random.default_rng(1).normal(60, 9, size=(3, 4, 5)).astype(kind)
     (tmp_path / "file").write_bytes(compress(idx_bytes(array)))
@@ -100,15 +95,6 @@ def test_a_folder_as_of_cifar_10(protocol, tmp_path):
     assert datasets.load(tmp_path / "cifar-10-batches-py").digest() == images.digest()
 
 
-def test_a_batch_as_python_2_wrote_it(tmp_path):
-    """Text and raw bytes are of one kind there: cPickle, protocol 2."""
-    rows = np.arange(2 * 3072, dtype=np.uint8).reshape(2, 3072)
-    (tmp_path / "batch").write_bytes(python_2_batch(rows, [3, 8]))
-    batch = read_cifar(tmp_path / "batch")
-    np.testing.assert_array_equal(batch["data"], rows)
-    assert batch["labels"] == [3, 8]
-
-
 def python_2_batch(rows, labels):
     """What cPickle of Python 2 writes of a dict with an array and a list of whole numbers."""
     text = lambda word: b"U" + bytes([len(word)]) + word  # noqa: E731 (an opcode)
@@ -120,6 +106,21 @@ def python_2_batch(rows, labels):
     array += b"(K\x01" + shape + kind + b"\x89T" + struct.pack("<I", len(raw)) + raw + b"tb"
     numbers = b"](" + b"".join(b"K" + bytes([n]) for n in labels) + b"e"
     return b"\x80\x02}(" + text(b"data") + array + text(b"labels") + numbers + b"u."
+
+
+def test_a_batch_as_python_2_wrote_it(tmp_path):
+    """Text and raw bytes are of one kind there: cPickle, protocol 2. Its size may be a lie."""
+    rows, path = np.arange(2 * 3072, dtype=np.uint8).reshape(2, 3072), tmp_path / "batch"
+    path.write_bytes(python_2_batch(rows, [3, 8]))
+    batch = read_cifar(path)
+    np.testing.assert_array_equal(batch["data"], rows)
+    assert batch["labels"] == [3, 8]
+    lie = path.read_bytes().replace(struct.pack("<H", 3072), struct.pack("<H", 60_000), 1)
+    path.write_bytes(lie)
+    assert "match array size" in refusal(read_cifar, path)
+    objects = np.array([None, "x"], dtype=object)
+    path.write_bytes(pickle.dumps({"data": objects, "labels": [1]}, protocol=2))
+    assert "not numbers" in refusal(read_cifar, path)
 
 
 class Runs:
@@ -145,34 +146,16 @@ def test_a_hostile_pickle_is_not_run(tmp_path):
 @pytest.mark.parametrize(
     "program",
     [
-        b"cbuiltins\neval\n(S'1'\ntR.",
-        b"cnumpy.core.multiarray\nscalar\n.",
-        b"\x80\x04\x8c\x05numpy\x8c\x10ndarray.__init__\x93.",
-        b"Pmine\n.",
-        b"\x82\x01.",
-        b"c_codecs\nencode\n(S'x'\nS'zlib'\ntR.",
-        b"c_codecs\nencode\n(N}S'array'\nK\x01stb.",
-        b"\x80\x02}",
-        b"",
-        b"(" * 10**4,
-        b"\x80\x04\x8e" + struct.pack("<Q", 2**60) + b".",
+        b"cbuiltins\neval\n(S'1'\ntR.", b"cnumpy.core.multiarray\nscalar\n.",
+        b"\x80\x04\x8c\x05numpy\x8c\x10ndarray.__init__\x93.", b"Pmine\n.", b"\x82\x01.",
+        b"c_codecs\nencode\n(S'x'\nS'zlib'\ntR.", b"c_codecs\nencode\n(N}S'array'\nK\x01stb.",
+        b"\x80\x02}", b"", b"(" * 10**4, b"\x80\x04\x8e" + struct.pack("<Q", 2**60) + b".",
     ],
-)
+)  # fmt: skip
 def test_other_pickles_are_refused_in_one_line(program, tmp_path):
     path = tmp_path / "batch"
     path.write_bytes(program)
     assert "not a batch of CIFAR" in refusal(read_cifar, path)
-
-
-def test_arrays_that_lie_about_their_size_are_refused(tmp_path):
-    rows, path = np.zeros((2, 3072), np.uint8), tmp_path / "batch"
-    good = python_2_batch(rows, [1])
-    path.write_bytes(good.replace(struct.pack("<H", 3072), struct.pack("<H", 60_000), 1))
-    assert "match array size" in refusal(read_cifar, path)
-    buffer = io.BytesIO()
-    pickle.dump({"data": np.array([None, "x"], dtype=object), "labels": [1]}, buffer, protocol=2)
-    path.write_bytes(buffer.getvalue())
-    assert "not numbers" in refusal(read_cifar, path)
 
 
 def test_batches_without_images_or_labels_are_refused(tmp_path):

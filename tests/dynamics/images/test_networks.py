@@ -1,11 +1,13 @@
-"""Networks on images: what they see, and what they cannot see."""
+"""Networks on images and masked reconstruction: what they see, and what they cannot see."""
 
+import jax
 import numpy as np
 import pytest
 from scipy.signal import correlate2d
 
 from dynamics.images.datasets import shuffled
-from dynamics.images.networks import Convolution, Transformer
+from dynamics.images.networks import Convolution, Transformer, patches_of
+from dynamics.images.reconstruction import Reconstruction, attention
 
 SIDE, CHANNELS = 4, 2
 KINDS = ("vanilla", "positional")
@@ -80,3 +82,35 @@ def test_a_layer_of_filters_is_a_correlation():
     expected = [sum(correlated(c, k) for c in range(CHANNELS)) for k in range(3)]
     outputs = np.maximum(expected, 0).mean(axis=(1, 2)) @ theta["head"]
     np.testing.assert_allclose(model.outputs(theta, images)[0], outputs, rtol=1e-4, atol=1e-5)
+
+
+TASK = Reconstruction(Transformer(patch=1, width=8, heads=2, layers=1, spread=1.0), masked=0.5)
+
+
+def test_hidden_patches_are_not_seen():
+    theta, images = TASK.start(4, 1, 0), pixels()[..., :1]
+    theta["head"] = np.random.default_rng(1).normal(size=theta["head"].shape).astype("f4")
+    hidden = np.random.default_rng(2).random((3, 16)) < 0.5
+    changed = np.where(hidden.reshape(3, SIDE, SIDE, 1), 9.0, images).astype("f4")
+    before = TASK.filled(theta, images, hidden)
+    np.testing.assert_allclose(TASK.filled(theta, changed, hidden), before, atol=1e-6)
+    whole = np.zeros_like(hidden)
+    difference = TASK.filled(theta, images, whole) - TASK.filled(theta, changed, whole)
+    assert np.abs(difference).max() > 1e-2
+    maps = attention(TASK.network, theta, images, -1)  # that of whole images
+    assert maps.shape == (3, 2, 16, 16)
+    np.testing.assert_allclose(maps.sum(axis=-1), 1, atol=1e-12)
+    _, every = TASK.network.forward(theta, TASK.network.embedded(theta, images))
+    np.testing.assert_allclose(maps, every[-1], atol=1e-6)
+
+
+def test_the_loss_is_the_mean_square_over_half_of_the_patches():
+    """Without a head all patches are filled with zero: the loss is their mean square."""
+    theta, pixels = TASK.start(4, 1, 0), np.full((5, 4, 4, 1), 3.0, np.float32)
+    assert float(TASK.loss(theta, (pixels,), jax.random.key(0))) == 9.0
+    uneven = np.zeros((1, 4, 4, 1), np.float32)
+    uneven[0, 0] = 4.0
+    losses = [float(TASK.loss(theta, (uneven,), jax.random.key(k))) for k in range(400)]
+    assert abs(np.mean(losses) - (patches_of(uneven, 1) ** 2).mean()) < 0.3
+    assert len(set(losses)) > 2  # masks are drawn anew
+    assert set(np.round(np.array(losses) * 8 / 16)) <= {0, 1, 2, 3, 4}

@@ -31,8 +31,8 @@ def test_means_have_the_standard_error_of_independent_seeds():
     assert np.std([e.mean for e in estimates]) == pytest.approx(5**-0.5, rel=0.05)
     assert np.mean([e.error**2 for e in estimates]) == pytest.approx(0.2, rel=0.05)
     assert np.isnan(estimate([0.5]).error)
-    assert estimate([1.0, 3.0]).errors == 2.0
-    assert (estimate([0.0, 0.0]).errors, estimate([-1.0, -1.0]).errors) == (0.0, -np.inf)
+    pairs = [1.0, 3.0], [0.0, 0.0], [-1.0, -1.0]
+    assert [estimate(pair).errors for pair in pairs] == [2.0, 0.0, -np.inf]
 
 
 def test_neighbours_of_the_original_image_are_found_in_the_shuffled_one(images):
@@ -56,8 +56,7 @@ def test_a_run_is_kept_under_its_name_and_another_data_set_is_refused(images, tm
 
 
 def test_blocks_that_cut_patches_are_refused(images):
-    with pytest.raises(InvalidRequest, match=r"shuffle=1 does not fit patch=2.*nearest: 2"):
-        protocol.check_shuffle(images, SMALL, 1)
-    with pytest.raises(InvalidRequest, match="shuffle=8"):
-        protocol.check_shuffle(images, SMALL, 8)
+    for size, message in ((1, r"shuffle=1 does not fit patch=2.*nearest: 2"), (8, "shuffle=8")):
+        with pytest.raises(InvalidRequest, match=message):
+            protocol.check_shuffle(images, SMALL, size)
     protocol.check_shuffle(images, SMALL, 4)

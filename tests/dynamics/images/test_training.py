@@ -50,8 +50,7 @@ def test_adam_is_that_of_the_formula():
     run = train(task, start, images, (12,), adam=adam)
     slopes = jax.jit(jax.grad(lambda theta: task.loss(theta, images, None)))
     theta = {name: array.astype(np.float64) for name, array in start.items()}
-    mean = dict.fromkeys(theta, 0.0)
-    square = dict.fromkeys(theta, 0.0)
+    mean, square = (dict.fromkeys(theta, 0.0) for _ in range(2))
     for t in range(1, 13):
         slope = slopes({name: np.float32(array) for name, array in theta.items()})
         for name in theta:
@@ -91,12 +90,14 @@ def test_an_interrupted_run_ends_as_one_that_was_not(tmp_path):
 
 
 def test_a_checkpoint_of_another_run_is_refused(tmp_path):
-    checkpoint = Checkpoint(tmp_path / "run.checkpoint")
-    trained(NETWORKS[1], (5,), checkpoint=checkpoint, request={"data": "one"})
-    with pytest.raises(InvalidRequest, match="data: stored one, requested two"):
-        trained(NETWORKS[1], (5,), checkpoint=checkpoint, request={"data": "two"})
-    with pytest.raises(InvalidRequest, match="seed"):
-        trained(NETWORKS[1], (5,), 1, checkpoint=checkpoint, request={"data": "one"})
+    def run(seed, data):
+        checkpoint = Checkpoint(tmp_path / "run.checkpoint")
+        return trained(NETWORKS[1], (5,), seed, checkpoint=checkpoint, request={"data": data})
+
+    run(0, "one")
+    for seed, data, message in ((0, "two", "data: stored one, requested two"), (1, "one", "seed")):
+        with pytest.raises(InvalidRequest, match=message):
+            run(seed, data)
     (tmp_path / "run.checkpoint").write_bytes(b"no checkpoint")
     with pytest.raises(InvalidRequest, match="cannot be read"):
-        trained(NETWORKS[1], (5,), checkpoint=checkpoint)
+        run(0, "one")
