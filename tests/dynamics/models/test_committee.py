@@ -56,12 +56,6 @@ def test_the_risk_is_that_of_draws():
     assert abs(losses.mean() - full.risk(W.ravel())) < 4 * losses.std() / np.sqrt(len(x))
 
 
-@pytest.mark.parametrize(("n", "k", "d"), [(2, 2, 12), (1, 2, 5), (3, 1, 6)])
-def test_training_stays_in_n_times_n_plus_k_directions(n, k, d):
-    closure = system().closure(system().Parameters(n=n, k=k, d=d))
-    assert (closure.scalars, closure.free, closure.grade) == (n * d, n * (n + k), "proved")
-
-
 @pytest.mark.parametrize("d", [100, np.inf])
 def test_rows_by_overlaps_follow_the_equations_of_the_overlaps(d):
     times, student_first = np.array([1.0, 10.0, 50.0]), np.array([2, 3, 0, 1])

@@ -24,35 +24,30 @@ def file():
     return problems(dynamics.load_system(LIBRARY / "shallow_vit.py"), M=PATTERNS, m=NEURONS)
 
 
-@pytest.fixture(scope="module")
-def beside(file):
+def beside(full):
     """Full problem of the built-in system from the weights of the file, and a map to its entries.
 
     Neurons with a > 0 are the first ones of the file, and anywhere in the built-in system.
     """
-    built, many = dynamics.load_system("shallow_vit"), 29 + 7 * (PATTERNS - 2)
-    law = built.Parameters(
+    system, many = dynamics.load_system("shallow_vit"), 29 + 7 * (PATTERNS - 2)
+    law = system.Parameters(
         M=PATTERNS, m=NEURONS, d=PATTERNS, L=many, alpha_star=25 / many,
         alpha_confusion=4 / many, sigma=0.0, delta=0.0, noise=0.0,
     )  # fmt: skip
-    full, one = built.FullPopulation(law, start="symmetric"), np.eye(PATTERNS)
-    order = np.argsort(-full.start.a, kind="stable")
-    place = np.argsort(order, kind="stable")
-    weights = file[1].layout.part(file[1].initial_state, "W_O")[place]
-    full.start = replace(full.start, W_O=weights, W_V=one, W_K=one, W_Q=one, p=one)
-
-    def arranged(entries):
-        split = NEURONS * PATTERNS
-        rows = entries[..., :split].reshape(*entries.shape[:-1], NEURONS, PATTERNS)
-        moved = rows[..., place, :].reshape(*entries.shape[:-1], -1)
-        return np.concatenate([moved, entries[..., split:]], axis=-1)
-
-    return full, arranged
+    built, one = system.FullPopulation(law, start="symmetric"), np.eye(PATTERNS)
+    place = np.argsort(np.argsort(-built.start.a, kind="stable"), kind="stable")
+    weights = full.layout.part(full.initial_state, "W_O")[place]
+    built.start = replace(built.start, W_O=weights, W_V=one, W_K=one, W_Q=one, p=one)
+    order = np.arange(full.layout.size)
+    rows = order[: NEURONS * PATTERNS].reshape(NEURONS, PATTERNS)
+    order[: NEURONS * PATTERNS] = rows[place].ravel()
+    return built, lambda entries: entries[..., order]
 
 
-def test_the_file_is_the_built_in_system(file, beside):
+def test_the_file_is_the_built_in_system(file):
     """Risk and gradient in general position, 300 steps with their events."""
-    (reduced, full), (built, arranged) = file, beside
+    reduced, full = file
+    built, arranged = beside(full)
     generator = np.random.default_rng(0)
     for scale in (0.03, 0.3):
         moved = scale * generator.standard_normal(full.layout.size)

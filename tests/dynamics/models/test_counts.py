@@ -1,4 +1,4 @@
-"""Probabilities of counts: sums, exact values, and the two ways in which they are computed."""
+"""Probabilities of counts beside fractions."""
 
 import itertools
 import math
@@ -8,42 +8,36 @@ import pytest
 import sympy
 
 from dynamics import multinomial, multisets
-from dynamics.models.counts import _exact, _successive
+from dynamics.models import counts as counting
 from dynamics.validation import InvalidRequest
 
 
-@pytest.mark.parametrize(("n", "chances"), [(0, (1.0,)), (8, (0.5, 0.5)), (12, (0.1, 0.2, 0.7)),
-                                            (500, (0.3, 0.7)), (3000, (0.01, 0.99))])  # fmt: skip
-def test_probabilities_sum_to_one_over_all_counts(n, chances):
+@pytest.mark.parametrize("most", [counting.MAX_EXACT, 3])
+@pytest.mark.parametrize(
+    ("n", "chances"), [(0, (1.0,)), (8, (0.5, 0.5)), (12, (0.1, 0.2, 0.7)), (600, (0.3, 0.7))]
+)
+def test_probabilities_are_those_of_fractions(n, chances, most, monkeypatch):
+    """By coefficients of at most `most` draws, and beyond by one category after the other."""
+    monkeypatch.setattr(counting, "MAX_EXACT", most)
     listed = list(multinomial(n, chances))
     assert math.fsum(probability for probability, _ in listed) == pytest.approx(1, abs=1e-12)
     assert len({counts for _, counts in listed}) == math.comb(n + len(chances) - 1, n)
-    assert all(sum(counts) == n for _, counts in listed)
+    for probability, counts in listed:
+        assert sum(counts) == n
+        exact = Fraction(math.factorial(n))
+        for k, chance in zip(counts, chances, strict=True):
+            exact *= Fraction(chance) ** k / math.factorial(k)
+        assert probability == pytest.approx(float(exact), rel=1e-11)
 
 
-def test_probabilities_may_be_expressions():
+def test_probabilities_may_be_expressions_and_categories_of_equal_ones_are_alike():
     q = sympy.Symbol("q")
     listed = list(multinomial(3, (q, 1 - q)))
     assert [counts for _, counts in listed] == [counts for _, counts in multinomial(3, (0.5, 0.5))]
     assert sympy.expand(sum(probability for probability, _ in listed)) == 1
     assert listed[1][0] == 3 * q * (1 - q) ** 2
-
-
-def test_halves_are_exact():
-    for probability, (minus, plus) in multinomial(50, (0.5, 0.5)):
-        assert Fraction(probability) == Fraction(math.comb(50, plus), 2**50)
-        assert minus + plus == 50
-
-
-def test_categories_of_equal_probability_have_equal_probabilities():
     table = {counts: p for p, counts in multinomial(9, (0.15, 0.15, 0.7))}
     assert all(p == table[b, a, c] for (a, b, c), p in table.items())
-
-
-def test_large_numbers_of_draws_agree_with_exact_coefficients():
-    for counts in [(3, 200, 97), (100, 100, 100), (0, 0, 300)]:
-        expected = _exact(counts, (0.1, 0.4, 0.5))
-        assert _successive(counts, (0.1, 0.4, 0.5)) == pytest.approx(expected, rel=1e-11)
 
 
 def test_multisets_are_draws_without_their_order():

@@ -11,7 +11,6 @@ import dynamics
 from dynamics.cli import main
 from dynamics.validation import InvalidRequest
 
-POSITIONAL = dynamics.load_system(Path(dynamics.models.__file__).parent / "positional_attention.py")
 SQUARES = """
 import itertools
 import numpy as np
@@ -61,13 +60,9 @@ def parity_risk(D, eta, steps, k=3, half=6):
     return float(p @ (h @ a - y) ** 2 / 2)
 
 
-@pytest.fixture(scope="module")
-def parity():
-    return dynamics.load_system("sparse_parity")
-
-
-def test_where_inputs_can_be_listed_the_closure_is_proved_and_beyond_declared(parity):
-    closure, D = parity.closure(), 51
+def test_where_inputs_can_be_listed_the_closure_is_proved_and_beyond_declared():
+    parity, D = dynamics.load_system("sparse_parity"), 51
+    closure = parity.closure()
     assert (closure.scalars, closure.grade, closure.entries) == (48, "proved", 120)
     assert "the declared recursion equals that of all 120 entries at D=8" in closure.remarks[-1]
     run = dynamics.descend(parity.ReducedPopulation(parity.Parameters()), 0.2, 1500)
@@ -80,22 +75,13 @@ def test_where_inputs_can_be_listed_the_closure_is_proved_and_beyond_declared(pa
     assert run["risk"][-1] == pytest.approx(parity_risk(D, 0.2, 300), rel=1e-9)
 
 
-@pytest.mark.parametrize(
-    "sizes",
-    [
-        {"D": 9, "C": 3, "random_sets": "mixed", "scale": 1.5},
-        {"D": 8, "C": 4, "p": 5, "beta": 0.4},
-    ],
-)
-def test_positional_attention_by_central_moments_is_the_recursion_of_every_entry(sizes):
-    closure = POSITIONAL.closure(POSITIONAL.Parameters(**sizes))
-    assert (closure.scalars, closure.grade) == (3, "proved")
-    assert "equals that of all" in closure.remarks[-1]
-
-
 def test_positional_attention_beyond_is_the_paper_kernel():
+    """Declared at D = 16; compared with every entry at D = 9."""
     paper = dynamics.load_system("positional_attention")
-    problem = POSITIONAL.ReducedPopulation(POSITIONAL.Parameters(D=16, C=4))
+    file = dynamics.load_system(Path(dynamics.models.__file__).parent / "positional_attention.py")
+    mixed = file.Parameters(D=9, C=3, random_sets="mixed", scale=1.5)
+    assert file.closure(mixed).grade == "proved"
+    problem = file.ReducedPopulation(file.Parameters(D=16, C=4))
     expected = paper.ReducedPopulation(paper.Parameters(D=16, C=4), "exact")
     assert problem.closure.grade == "declared"
     rng = np.random.default_rng(0)
@@ -128,13 +114,9 @@ def test_a_wrong_declaration_is_refused_in_one_line(old, new, words, tmp_path):
 def test_one_that_is_right_only_at_some_constant_is_refused_at_others(tmp_path):
     system = in_file(tmp_path, SQUARES)
     assert "equals that of all 5 entries" in system.closure(system.Parameters(c=0.0)).remarks[-1]
-    with pytest.raises(InvalidRequest, match="differs by"):
-        system.closure(system.Parameters(c=0.1))
-    with pytest.raises(InvalidRequest, match="differs by"):  # held at D=5 first
-        system.closure(system.Parameters(c=0.1, D=40))
-
-
-def test_observables_are_held_too(tmp_path):
+    for sizes in ({}, {"D": 40}):  # held at D=5 first
+        with pytest.raises(InvalidRequest, match="differs by"):
+            system.closure(system.Parameters(c=0.1, **sizes))
     text = SQUARES + "def observables(theta, xp):\n    return {'n': xp.sum(theta['w'])}\n"
     text += "def reduced_observables(scalars, xp, D):\n    return {'n': scalars['a'] * D}\n"
     system = in_file(tmp_path, text)

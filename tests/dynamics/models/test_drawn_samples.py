@@ -1,13 +1,17 @@
-"""Runs on draws: samples in one call, named starts, fresh samples, single precision."""
+"""Runs on draws: samples in one call, named starts, batches, fresh samples, single precision."""
+
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import dynamics
 from dynamics import cli
+from dynamics.loops import Updates
 from dynamics.validation import InvalidRequest
 from theory.law import Law, ModelError, leading_axis
 
+SOFTMAX = Path(__file__).parents[2] / "support/models/softmax_icl.py"
 FILE = """
 import itertools
 import numpy as np
@@ -55,21 +59,21 @@ def samples_of(problem):
 
 
 def test_samples_in_one_call_are_those_drawn_one_by_one():
-    def sample(rng, D):
-        return {"x": rng.standard_normal(D)}
-
-    def samples(rng, count, D):
-        return {"x": rng.standard_normal((count, D))}
-
-    made = {}
-    for name, draw in (("sample", sample), ("samples", samples)):
-        system = dynamics.Model(
+    draws = {
+        "sample": lambda rng, D: {"x": rng.standard_normal(D)},
+        "samples": lambda rng, count, D: {"x": rng.standard_normal((count, D))},
+    }
+    one, many = (
+        dynamics.Model(
             start=lambda D=3: {"w": np.full(D, 0.5)}, axes={"w": ("i",)},
             symmetry=lambda: [{"i": (1, 0, 2)}, {"i": (1, 2, 0)}],
             loss=lambda theta, sample, xp: xp.exp(theta["w"] @ sample["x"]), **{name: draw},
-        )  # fmt: skip
-        made[name] = system.FullEmpirical(system.Parameters(), samples=20, seed=4, test_samples=5)
-    one, many = made.values()
+        ) for name, draw in draws.items()
+    )  # fmt: skip
+    one, many = (
+        each.FullEmpirical(each.Parameters(), samples=20, seed=4, test_samples=5)
+        for each in (one, many)
+    )
     np.testing.assert_array_equal(samples_of(one)["x"], samples_of(many)["x"])
     np.testing.assert_array_equal(one.gradient(one.initial_state), many.gradient(one.initial_state))
     at = one.observables(one.initial_state)
@@ -96,30 +100,22 @@ def test_samples_unlike_those_of_the_law_are_refused(case):
         leading_axis(drawn, 5, LIKE.samples)
 
 
-FAULTY = {
-    "samples": (
-        ("x.prod(axis=1)}", "x.prod()}"),
-        "samples, y gives the shape () for 40 samples; it can be (40,) (my.py, line 15)",
-    ),
-    "raises": (("x.prod(axis=1)}", "x.prod(axis=2)}"), "samples raises AxisError"),
-    "start": (
-        ('{"b": rng.normal(), "w"', '{"w"'),
-        "starts, random gives w (3,); start gives w (3,), b () (my.py, line 28)",
-    ),
-    "declared": (
-        ('{"random":', '{"declared":'),
-        "starts: 'declared' is not a valid name of a start",
-    ),
-    "no function": (('"random": random', '"random": 3'), "starts: random is int, not a function"),
-}
+FAULTY = [
+    ("x.prod(axis=1)}", "x.prod()}",
+     "samples, y gives the shape () for 40 samples; it can be (40,) (my.py, line 15)"),
+    ("x.prod(axis=1)}", "x.prod(axis=2)}", "samples raises AxisError"),
+    ('{"b": rng.normal(), "w"', '{"w"',
+     "starts, random gives w (3,); start gives w (3,), b () (my.py, line 28)"),
+    ('{"random":', '{"declared":', "starts: 'declared' is not a valid name of a start"),
+    ('"random": random', '"random": 3', "starts: random is int, not a function"),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", FAULTY)
-def test_faulty_samples_and_starts_are_one_line(refused, case):
-    change, message = FAULTY[case]
-    assert FILE.count(change[0]) == 1
+@pytest.mark.parametrize(("old", "new", "message"), FAULTY)
+def test_faulty_samples_and_starts_are_one_line(refused, old, new, message):
+    assert FILE.count(old) == 1
     words = ("--full", "empirical", "--samples", "40", "--start", "random")
-    refused(FILE.replace(*change), message, *words)
+    refused(FILE.replace(old, new), message, *words)
 
 
 def test_a_start_is_chosen_by_its_name(system):
@@ -135,8 +131,6 @@ def test_a_start_is_chosen_by_its_name(system):
     for declared in (start(), start(start="declared")):
         np.testing.assert_array_equal(declared.initial_state, 1e-3 * noise)
         assert "start" not in declared.settings
-    assert start(start="ones").initial_state.tolist() == [1.0] * 4
-    assert start(start="ones").settings["start"] == "ones"
     with pytest.raises(InvalidRequest, match=r"start='onse' is unknown.* nearest: ones"):
         start(start="onse")
 
@@ -174,3 +168,36 @@ def test_single_precision_is_near_double_precision(system):
     assert 0 < np.abs(single.states - double.states).max() < 1e-4
     for name in ("risk", "off", "test_risk", "test_off"):
         np.testing.assert_allclose(single[name], double[name], atol=1e-4)
+
+
+def test_one_batch_of_all_is_no_batch_and_batches_are_dealt_without_gaps():
+    system = dynamics.load_system(SOFTMAX)
+    parameters = system.Parameters(K=2, N=3)
+    whole, once, parts = (
+        system.FullEmpirical(parameters, samples=12, seed=5, omega=0.0, **batch)
+        for batch in ({}, {"batch": 12}, {"batch": 4})
+    )
+    one, same = (dynamics.descend(problem, eta=0.3, steps=30) for problem in (whole, once))
+    np.testing.assert_array_equal(one.states, same.states)
+    start, slopes = whole.initial_state, []
+    for step in range(3):
+        state, wide = start.copy(), np.empty((1, len(parts.order_names)))
+        buffers = wide, np.array([step]), np.empty((1, start.size))
+        assert parts.advance(state, Updates(np.ones(start.size)), step, step + 1, buffers)
+        slopes.append(start - state)
+    np.testing.assert_allclose(np.mean(slopes, axis=0), whole.gradient(start), atol=1e-15)
+    assert np.ptp(slopes, axis=0).max() > 1e-3
+
+
+def test_empirical_on_the_command_line(here, capsys):
+    words = [str(SOFTMAX), "--K", "2", "--N", "3", "--full", "empirical"]
+    words += ["--samples", "40", "--omega", "0.1", "--eta", "0.5", "--steps", "40", "--out", "x"]
+    assert cli.main(["compare", *words, "--seeds", "3", "--seed", "7"]) == 0
+    assert capsys.readouterr().err == ""
+    found = dynamics.load("x")
+    assert [run.settings["seed"] for run in found.fulls] == [7, 8, 9]
+    starts = [run.states[0] for run in found.fulls]
+    assert len({tuple(start) for start in starts}) == 3
+    assert 0.02 < np.std(starts) < 0.3
+    assert cli.main(["run", *words, "--batch", "8", "--seed", "8", "--force"]) == 0
+    np.testing.assert_array_equal(dynamics.load("x").states[0], starts[1])

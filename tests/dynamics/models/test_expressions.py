@@ -1,4 +1,4 @@
-"""Risk and recursion of models as expressions, as numbers of mpmath, and as files."""
+"""Risk and recursion of models as programs, expressions, numbers of mpmath, and files."""
 
 import json
 import subprocess
@@ -15,8 +15,11 @@ import sympy
 import dynamics
 from dynamics.cli import main
 from dynamics.models.engine.expressions import exact_weights, expressions_of
+from dynamics.models.engine.problem import ModelProblem
+from dynamics.models.engine.reduced_risk import ReducedRisk
 from dynamics.validation import InvalidRequest
-from theory.program import field, symbolic
+from theory.program import field, run_floats, symbolic
+from theory.program.evaluate import gross
 
 MODELS = Path(__file__).resolve().parents[2] / "support" / "models"
 LIBRARY = (
@@ -24,12 +27,63 @@ LIBRARY = (
     "softmax_icl", "topic_model",
 )  # fmt: skip
 README = str(MODELS / "positional.py")
+FILES = Path(dynamics.__file__).parent / "models"
+VIT, MIM = str(FILES / "shallow_vit.py"), str(FILES / "masked_image_modeling.py")
+SIZES = {MIM: {"areas": "0,0,0,0,1,1,2,2;0,0,1,1,0,2,0,2", "masked": 4}}
 
 
 @cache
 def expressions(name):
     system = dynamics.load_system(name)
     return system, expressions_of(system.ReducedPopulation.definition)
+
+
+@cache
+def reduced(name):
+    system = dynamics.load_system(name)
+    return system.ReducedPopulation(system.Parameters(**SIZES.get(name, {})))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "linear_icl", "single_location", "softmax_icl", "topic_model", "merged_staircase",
+        *(pytest.param(name, marks=pytest.mark.long) for name in (README, VIT, MIM)),
+    ],
+)  # fmt: skip
+def test_gradient_of_a_program_is_that_of_jax(name):
+    problem = reduced(name)
+    data = problem.payload[0]
+    risk = ReducedRisk(problem.realization.program, data, problem.embedding, problem.scalars)
+    program = risk.program({"risk": [risk.risk], "gradient": risk.gradient})
+    numbers, generator = risk.numbers(data), np.random.default_rng(2)
+    start = problem.initial_state
+    scales = generator.choice([0.01, 0.1, 0.5, 1.0], (200, 1))
+    states = start + scales * generator.standard_normal((200, start.size))
+    for state in states:
+        found = run_floats(program, np.concatenate([state, numbers]))
+        allowed = 1e-12 * gross(program, found)
+        expected = ModelProblem.gradient(problem, state)
+        places = program.outputs["gradient"]
+        assert (np.abs(found[places] - expected) <= allowed[places]).all()
+        np.testing.assert_allclose(problem.gradient(state), found[places], rtol=1e-11, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["induction_head", README])
+def test_records_and_derivatives_are_those_of_jax(name):
+    problem = reduced(name)
+    generator = np.random.default_rng(3)
+    states = problem.initial_state + 0.3 * generator.standard_normal((5, problem.layout.size))
+    expected = ModelProblem.observables_along(problem, states)
+    for quantity, values in problem.observables_along(states).items():
+        np.testing.assert_allclose(values, expected[quantity], rtol=1e-11, atol=1e-13)
+    slopes = [problem.order_parameters(state) for state in states]
+    wanted = [ModelProblem.order_parameters(problem, state) for state in states]
+    np.testing.assert_allclose(slopes, wanted, rtol=1e-11, atol=1e-13)
+    for state in states[:2]:
+        matrix = ModelProblem.jacobian(problem, state)
+        allowed = 1e-12 * np.abs(matrix).max()
+        np.testing.assert_allclose(problem.jacobian(state), matrix, rtol=1e-10, atol=allowed)
 
 
 @pytest.mark.parametrize("name", [*LIBRARY, README])
@@ -55,8 +109,8 @@ def test_sympy_and_mpmath_read_the_risk_that_is_trained(name):
             symbolic_ones = compute(*map(mpmath.mpf, state), *map(precise.number, reals.values()))
             for root, one in zip(roots, symbolic_ones, strict=True):
                 assert abs(one - numbers[root]) <= 1e-45 * (1 + abs(numbers[root]))
-            gross = precise.gross(table.values, numbers, table.risk)
-            assert abs(problem.risk(state) - numbers[table.risk]) <= 1e-13 * gross
+            size = precise.gross(table.values, numbers, table.risk)
+            assert abs(problem.risk(state) - numbers[table.risk]) <= 1e-13 * size
             slopes = np.array([float(numbers[root]) for root in roots[1:]])
             np.testing.assert_allclose(problem.gradient(state), slopes, rtol=1e-9, atol=1e-13)
 
@@ -91,12 +145,11 @@ def test_draws_and_papers_have_no_expression():
 
 
 def test_what_has_no_program_is_named(capsys, tmp_path):
-    mine = tmp_path / "mine.py"
+    mine, start = tmp_path / "mine.py", "def start():\n    return {'w': [0.1, 0.1]}\n\n"
     mine.write_text(
-        "import numpy as np\n\ndef start():\n    return {'w': np.full(2, 0.1)}\n\n"
-        "def risk(theta, xp):\n    return xp.sum(xp.sort(theta['w'])[0] - 1) ** 2\n"
+        f"{start}def risk(theta, xp):\n    return xp.sum(xp.sort(theta['w'])[0] - 1) ** 2\n"
     )
-    with pytest.raises(InvalidRequest, match=r"'sort' of numbers .*mine.py, line 7"):
+    with pytest.raises(InvalidRequest, match=r"'sort' of numbers .*mine.py, line 5"):
         dynamics.load_system(mine).risk()
     assert main(["derive", str(mine)]) == 0
     assert "no program: 'sort'" in capsys.readouterr().out
@@ -143,18 +196,6 @@ def test_conserved_combinations_are_put_in(capsys):
     assert capsys.readouterr().err.count("\n") == 1
 
 
-def test_an_entry_of_an_array_with_an_index_is_no_entry_of_another():
-    def risk(theta, xp):
-        return xp.sum((theta["W_1"] - xp.eye(2)) ** 2) + xp.sum((theta["V"] - 1) ** 4)
-
-    start = {"W_1": np.zeros((2, 2)), "V": np.zeros((1, 2))}
-    system = dynamics.load_system(dynamics.Model(start=lambda: start, risk=risk))
-    latex = system.derivation().as_latex()
-    assert "(W_{1})_{0,0}" in latex
-    assert "W_{1,0,0}" not in latex
-    assert "V_{0,0}" in latex
-
-
 NUMPY_ALONE = """
 import sys, importlib.abc
 
@@ -179,7 +220,7 @@ for file in sys.argv[1:]:
 
 
 def test_a_printed_function_file_runs_on_numpy_alone(capsys, tmp_path):
-    names = [*LIBRARY, README, str(Path(dynamics.__file__).parent / "models" / "shallow_vit.py")]
+    names = [*LIBRARY, README, VIT]
     files = [tmp_path / f"{Path(name).stem}.py" for name in names]
     for name, file in zip(names, files, strict=True):
         assert main(["derive", name, "--as", "python"]) == 0

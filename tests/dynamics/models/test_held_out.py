@@ -76,38 +76,35 @@ def test_draws_record_them_beside_fresh_samples(tilted, dtype, off):
     assert found == pytest.approx(slow_tilted(run.final_state, 0.3, 0.5), rel=off)
 
 
-REFUSED = [
-    ([(0.5, {"x": 1.0})], "the probabilities of held_out sum to 0.5, not to 1"),
-    ([(1.0, {"z": 1.0})], "held_out gives z; a sample has x"),
-    ([(1.0, {"x": [1.0, 2.0]})], "held_out, x gives the shape (1, 2) for 1 samples"),
-    ([], "held_out gives no sample"),
-    (3, "held_out gives int; held_out can yield (probability, sample) pairs"),
-]
+DECLARED = {"reduced": abs, "sizes": {"w": 1}, "configurations": list, "names": {"w": ("w",)}}
 
 
-@pytest.mark.parametrize(("given", "message"), REFUSED)
-def test_a_wrong_law_is_refused_in_one_line(given, message):
-    model = dynamics.Model(
-        start=lambda: {"w": 0.1}, law=lambda: [(1.0, {"x": 1.0})],
-        loss=lambda theta, sample, xp: (theta["w"] - sample["x"]) ** 2, held_out=lambda: given,
-    )  # fmt: skip
-    system = dynamics.load_system(model)
+def problem(given, **parts):
+    parts = parts or {
+        "law": lambda: [(1.0, {"x": 1.0})],
+        "loss": lambda theta, sample, xp: (theta["w"] - sample["x"]) ** 2,
+    }
+    model = dynamics.Model(start=lambda: {"w": 0.1}, held_out=lambda: given, **parts)
+    return model.ReducedPopulation(model.Parameters())
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        (lambda: problem([(0.5, {"x": 1.0})]), "the probabilities of held_out sum to 0.5, not to"),
+        (lambda: problem([(1.0, {"z": 1.0})]), "held_out gives z; a sample has x"),
+        (lambda: problem([(1.0, {"x": [1.0, 2.0]})]), "held_out, x gives the shape (1, 2) for 1"),
+        (lambda: problem([]), "held_out gives no sample"),
+        (lambda: problem(3), "gives int; held_out can yield (probability, sample) pairs"),
+        (lambda: problem([], risk=abs), "a risk in closed form; leave one of them out"),
+        (lambda: problem([], law=list, loss=abs, **DECLARED), "a declared reduction; leave one of"),
+    ],
+)
+def test_a_wrong_law_is_refused_in_one_line(request_, message):
     with pytest.raises(InvalidRequest) as caught:
-        system.ReducedPopulation(system.Parameters())
+        request_()
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_a_closed_risk_and_a_declared_reduction_have_none():
-    def risk(theta, xp):
-        return theta["w"] ** 2
-
-    parts = {"start": lambda: {"w": 0.1}, "held_out": lambda: [(1.0, 1.0)]}
-    with pytest.raises(InvalidRequest, match="a risk in closed form; leave one of them out"):
-        dynamics.Model(risk=risk, **parts)
-    declared = {"reduced": risk, "sizes": {"w": 1}, "configurations": list, "names": {"w": ("w",)}}
-    with pytest.raises(InvalidRequest, match="a declared reduction; leave one of them out"):
-        dynamics.Model(law=list, loss=risk, **parts, **declared)
 
 
 def test_run_compare_and_describe_have_them(tilted, tmp_path, capsys):

@@ -49,11 +49,6 @@ QUICK = {
 }
 
 
-def test_every_model_is_listed_and_recorded():
-    assert set(library_names()) == set(CLOSES)
-    assert set(dynamics.system_names()) > set(CLOSES)
-
-
 @pytest.mark.parametrize("name", CLOSES)
 def test_a_model_is_at_most_40_lines_of_code(name):
     text = (FOLDER / f"{name}.py").read_text()
@@ -84,6 +79,28 @@ def test_closes_as_recorded_and_every_entry_follows(name):
     assert result.reduced.presentation.event_latex
 
 
+SIZES = [
+    ("attention_sink", {"trained": "alpha"}, (1, 1), ()),
+    ("attention_sink", {"trained": "beta"}, (2, 1), ("b_c + 3*b_o",)),
+    ("committee", {"n": 2, "k": 2, "d": 12}, (24, 8), None),
+    ("committee", {"n": 3, "k": 1, "d": 6}, (18, 12), None),
+    ("linear_icl", {"slope": 0.0, "ratio": 2.0}, (2, 2), ("4*s**2 - u**2",)),
+    ("linear_icl", {"slope": 0.3, "ratio": 2.0}, (5, 5),
+     ("s**2 + U_0_1_1**2 + U_0_2_2**2 + U_0_3_3**2 - u**2",)),
+    ("reversal_curse", {"both": 10, "one": 5}, (7, 5), None),
+    ("scan_and_snap", {"common": 4, "distinct": 3}, (3, 2), ("2*z_c + 3*z_d",)),
+    ("scan_and_snap", {"common": 200, "distinct": 400}, (3, 2), ("z_c + 4*z_d",)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "constants", "numbers", "kept"), SIZES)
+def test_what_closes_at_other_constants(name, constants, numbers, kept):
+    system = dynamics.load_system(name)
+    closure = system.closure(system.Parameters(**constants))
+    assert (closure.scalars, closure.free, closure.grade) == (*numbers, "proved")
+    assert kept is None or closure.conserved == kept
+
+
 FIGURES = [
     (name, figure)
     for name in CLOSES
@@ -100,8 +117,9 @@ def test_a_figure_is_of_finite_numbers(name, figure):
         assert np.isfinite(np.asarray(values, dtype=float)).all()
 
 
-def test_every_model_has_a_figure_and_a_check_of_every_claim():
-    assert {name for name, _ in FIGURES} == set(CLOSES)
+def test_every_model_is_listed_and_has_a_figure_and_a_check_of_every_claim():
+    assert {name for name, _ in FIGURES} == set(CLOSES) == set(library_names())
+    assert set(dynamics.system_names()) > set(CLOSES)
     for name in CLOSES:
         system = dynamics.load_system(name)
         assert set(verdicts_of(system, "checks")) == {claim.source for claim in system.claims}

@@ -1,4 +1,4 @@
-"""The transformer on a Markov chain beside the published formulas, written out again."""
+"""The transformer on a Markov chain: its separatrix, where its sides end, and its basins."""
 
 import numpy as np
 import pytest
@@ -9,38 +9,6 @@ from dynamics.analysis.phase_portrait import portrait
 from dynamics.analysis.phase_portrait.basins import bisected, ends_of
 
 SYSTEM = dynamics.load_system("markov_attention")
-LAWS = [{}, {"p": 0.9, "q": 0.9}, {"p": 0.2, "q": 0.5}, {"p": 0.6, "q": 0.1}]
-POINTS = np.random.default_rng(0).uniform(-1.8, 1.8, (20, 2))
-
-
-def published(e, w, p, q):
-    """Risk of the model at its best bias, and its gradient by (e, w)."""
-    z = (1 + 2 * w * abs(w)) * e**2
-    root = np.sqrt((p - q) ** 2 + 4 * p * q * np.exp(z))
-    bias = e**2 / 2 + np.log((p - q + root) / (2 * q * np.exp(z)))
-    after_1, after_0 = (0.5 + 2 * w * abs(w)) * e**2 + bias, bias - e**2 / 2
-
-    def sigmoid(x):
-        return 1 / (1 + np.exp(-x))
-
-    one, zero = p / (p + q), q / (p + q)
-    risk = -one * (q * np.log(sigmoid(-after_1)) + (1 - q) * np.log(sigmoid(after_1)))
-    risk -= zero * (p * np.log(sigmoid(after_0)) + (1 - p) * np.log(sigmoid(-after_0)))
-    by_1 = one * (q * sigmoid(after_1) - (1 - q) * sigmoid(-after_1))
-    by_0 = zero * ((1 - p) * sigmoid(after_0) - p * sigmoid(-after_0))
-    by_e = by_1 * 2 * e * (0.5 + 2 * w * abs(w)) - by_0 * e
-    return risk, (by_e, by_1 * 4 * abs(w) * e**2)
-
-
-@pytest.mark.parametrize("law", LAWS)
-def test_risk_and_gradient_are_the_published_ones(law):
-    parameters = SYSTEM.Parameters(**law)
-    problem = SYSTEM.ReducedPopulation(parameters)
-    assert problem.state_names == ("e", "w")
-    for state in POINTS:
-        risk, gradient = published(*state, parameters.p, parameters.q)
-        assert problem.risk(state) == pytest.approx(risk, rel=1e-12)
-        np.testing.assert_allclose(problem.gradient(state), gradient, rtol=1e-9, atol=1e-13)
 
 
 def test_the_separatrix_at_one_and_a_half():

@@ -1,5 +1,6 @@
 """Commands and files that are wrong, and runs that go wrong: one clear line and an exit code."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -57,16 +58,6 @@ def test_no_claims_and_no_figure(refused):
     refused(BASE, "as 'source' is unknown", "--as", "source", command="derive")
 
 
-def test_a_missing_file(here, capsys):
-    Path("folder.py").mkdir()
-    for name, message in (("none.py", "is missing"), ("folder.py", "(is a directory)")):
-        assert cli.main(["run", name]) == 2
-        captured = capsys.readouterr()
-        assert message in captured.err
-        assert (captured.out, captured.err.count("\n")) == ("", 1)
-    assert [p.name for p in here.iterdir()] == ["folder.py"]
-
-
 KEPT = """def start(low=0.1, high=0.3):
     return {"a": [low, high]}
 
@@ -97,3 +88,25 @@ def test_parts_that_a_model_does_not_have_are_named():
         dynamics.Model(start=lambda: {"w": [0.1]}, observable=None)
     with pytest.raises(InvalidRequest, match="a model needs start"):
         dynamics.Model()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["run", "--config", "c.toml"], ["sweep", "--q", "0.4,0.5", "--eta", "0.02", "--workers", "0"]],
+    ids=" ".join,
+)
+def test_json_is_one_document_on_stdout_whatever_a_file_prints(here, capfd, words):
+    said = "import os\nprint('at import')\nos.system('echo by another program')\n\n\ndef law("
+    text = bent(
+        ("def law(", said), ("    yield q,", "    print('in law')\n    yield q,"),
+        ("xp, a):\n", "xp, a):\n    print('in loss')\n"),
+    )  # fmt: skip
+    Path("my.py").write_text(text)
+    Path("c.toml").write_text("json = true\n")
+    command, *flags = words
+    flags += [] if "--config" in words else ["--json"]
+    assert cli.main([command, "my.py", "--steps", "5", *flags]) == 0
+    captured = capfd.readouterr()
+    assert isinstance(json.loads(captured.out), dict)
+    for said in ("at import", "by another program", "in law", "in loss"):
+        assert said in captured.err

@@ -1,6 +1,7 @@
-"""Runs of own models interrupted and resumed, stored and read, and drawn without the model file."""
+"""Runs of own models resumed, stored, pickled, and drawn without the model file."""
 
 import json
+import pickle
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from runs import same
 import dynamics
 from dynamics import plotting
 from dynamics.cli import main
+from dynamics.models.engine import system as engine
 
 BASE = (Path(__file__).parents[2] / "support/models/softmax_icl.py").read_text(encoding="utf-8")
 TEXT = (
@@ -24,14 +26,8 @@ RUN = ["run", "my.py", "--p1", "0.4", "--eta", "0.5", "--steps", "8000"]
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def mine(here):
     Path("my.py").write_text(TEXT, encoding="utf-8")
-    return tmp_path
-
-
-def files(folder):
-    return sorted(path.name for path in folder.iterdir())
 
 
 def test_a_run_on_batches_goes_on_bitwise(here, capsys, interrupted):
@@ -46,7 +42,7 @@ def test_a_run_on_batches_goes_on_bitwise(here, capsys, interrupted):
     assert main([*words, "--out", "whole"]) == 0
     same(dynamics.load("x"), dynamics.load("whole"))
     assert dynamics.load("x").events["apart"]
-    assert files(here) == ["my.py", "whole", "x"]
+    assert {path.name for path in here.iterdir()} == {"my.py", "whole", "x"}
 
 
 def test_a_changed_model_is_refused_with_the_difference(here, capsys, interrupted):
@@ -64,21 +60,33 @@ def test_a_changed_model_is_refused_with_the_difference(here, capsys, interrupte
     assert not (here / ".x.checkpoint").exists()
 
 
-def test_stored_results_are_drawn_without_their_model(here):
+def test_results_are_read_and_drawn_without_their_model_and_pickled(monkeypatch):
     system = dynamics.load_system("my.py")
     law = system.Parameters(p1=0.4)
     reduced, full = system.ReducedPopulation(law), system.FullPopulation(law)
     result = dynamics.compare(reduced, full, eta=0.5, steps=400)
-    run = result.full
-    dynamics.save(run, "run")
+    dynamics.save(result.full, "run")
     dynamics.save(result, "both")
+    packed = pickle.dumps((law, result))
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "_FILES", {})  # as where the file was not loaded before
+        again, unpacked = pickle.loads(packed)
+        assert vars(again) == vars(law)
     Path("my.py").unlink()
-    assert files(here) == ["both", "run"]
-    again, both = dynamics.load("run"), dynamics.load("both")
-    same(again, run)
-    same(both.reduced, result.reduced)
-    assert both.deviation == result.deviation
-    assert again.settings["closure"] == run.settings["closure"]
-    assert again.presentation == run.presentation
-    assert plotting.training(again)[0].get_ylabel()
+    run = dynamics.load("run")
+    same(run, result.full)
+    assert run.settings["closure"] == result.full.settings["closure"]
+    assert run.presentation == result.full.presentation
+    for both in (dynamics.load("both"), unpacked):
+        same(both.reduced, result.reduced)
+        assert both.deviation == result.deviation
+        assert both.reduced.presentation == result.reduced.presentation
+    assert plotting.training(run)[0].get_ylabel()
     assert plotting.comparison(both)[0].get_ylabel()
+
+
+def test_a_model_in_no_file_says_why_it_is_not_pickled():
+    model = dynamics.Model(start=lambda w=0.1: {"w": [w]}, risk=lambda theta, xp: theta["w"][0])
+    parameters = dynamics.load_system(model).Parameters()
+    with pytest.raises(pickle.PicklingError, match="has no model file"):
+        pickle.dumps(parameters)

@@ -1,4 +1,4 @@
-"""Scalars: their names, groups and events, and constants of any name."""
+"""Scalars: their names, groups and events; averages over samples, and curvatures."""
 
 import numpy as np
 import pytest
@@ -20,10 +20,8 @@ def test_a_frozen_array_decides_no_learning_rate():
 
     start = {"a": np.zeros(1), "b": np.full(1, 0.1), "c": np.full(1, 0.2)}
     groups = {"a": "slow", "b": "fast", "c": "slow"}
-    reduced, full = (
-        problem(start, risk, kind, groups=groups)
-        for kind in ("ReducedPopulation", "FullPopulation")
-    )
+    views = "ReducedPopulation", "FullPopulation"
+    reduced, full = (problem(start, risk, view, groups=groups) for view in views)
     assert reduced.layout.group_names == full.layout.group_names == ("slow", "fast")
     b, c = 0.1, 0.2
     for _ in range(50):
@@ -87,10 +85,8 @@ def test_events_of_scalars_are_the_same_in_a_linear_space(name):
     library = dynamics.load_system(name)
     eta = library.default_runs["run"].eta
     one, other = (
-        dynamics.descend(
-            library.ReducedPopulation(library.Parameters(), coordinates=coordinates), eta, 300
-        )
-        for coordinates in ("classes", "linear")
+        dynamics.descend(library.ReducedPopulation(library.Parameters(), coordinates=how), eta, 300)
+        for how in ("classes", "linear")
     )
     assert any(one.events.values())
     assert [e.step for e in one.events.values()] == [e.step for e in other.events.values()]
@@ -112,3 +108,37 @@ def test_two_names_of_an_entry_that_never_moves_are_both_known(coordinates):
     assert not run.events["high"]
     assert run.events["half"].step == np.flatnonzero(1 - 0.9 * 0.9 ** np.arange(40) >= 0.5)[0]
     np.testing.assert_array_equal(run["b"], 0.4)
+
+
+def test_the_curvature_of_every_entry_is_that_of_differences():
+    system = dynamics.load_system("single_location")
+    problem = system.FullPopulation(system.Parameters(L=2))
+    state = problem.initial_state + 0.3
+    by_hand = np.empty((state.size, state.size))
+    for k, step in enumerate(1e-5 * np.eye(state.size)):
+        by_hand[:, k] = (problem.gradient(state + step) - problem.gradient(state - step)) / 2e-5
+    np.testing.assert_allclose(problem.jacobian(state), by_hand, atol=1e-8)
+    direction = np.arange(1.0, state.size + 1)
+    found = problem.hessian_product(state, direction)
+    np.testing.assert_allclose(found, by_hand @ direction, atol=1e-7)
+    largest = np.linalg.eigvals(by_hand).real.max()
+    assert dynamics.stability_limit(problem, state) == pytest.approx(2 / largest, rel=1e-6)
+
+
+@pytest.mark.parametrize("count", [10, 49])
+def test_what_is_one_of_every_sample_is_one_of_them_all(count):
+    """The weights of a law sum up to 1 but for rounding: ten of .1 to less."""
+
+    def law():
+        for k in range(count):
+            yield 1 / count, {"x": 1.0 + k / count}
+
+    system = dynamics.Model(
+        start=lambda: {"w": 0.0}, law=law, events={"all": "acc >= 1"},
+        loss=lambda theta, sample, xp: (theta["w"] - sample["x"]) ** 2,
+        observe=lambda theta, sample, xp: {"acc": xp.where(theta["w"] > 0.5, 1.0, 0.0)},
+    )  # fmt: skip
+    for problem in (system.ReducedPopulation, system.FullPopulation):
+        run = dynamics.descend(problem(system.Parameters()), 0.1, 20)
+        assert run.events["all"].step == int(np.argmax(run["w"] > 0.5))
+        assert run["acc"][-1] == 1.0

@@ -21,7 +21,9 @@ WORDS = [
     *("sweep", "my.py", "--K", "2,3", "--p1", "0.25:0.45:3", "--N", "3"),
     *("--eta", "0.5", "--steps", "100", "--json"),
 ]
-OBSERVED = """
+TEXT = (
+    MODEL
+    + """
 
 def observables(theta, xp):
     return {"spread": xp.max(theta["Q"]) - xp.min(theta["Q"])}
@@ -29,22 +31,18 @@ def observables(theta, xp):
 
 events = {"apart": "spread >= 0.05", "never": "spread >= 1000"}
 """
-TEXT = MODEL.replace("import numpy as np\n", "import numpy as np\n\nfrom weights import TILT\n")
-TEXT = TEXT.replace("** 2) / 2", "** 2) * TILT / 2") + OBSERVED
-"""The model, with numbers from a file beside it."""
+)
+SWITCH = """def start():
+    return {"u": 1.0}
 
 
-def hashed(store):
-    return {
-        str(path.relative_to(store)): path.read_bytes()
-        for path in sorted(store.rglob("*"))
-        if path.is_file()
-    }
+def risk(theta, xp, steep=True, rate=0.5):
+    return rate * theta["u"] ** 2 * (2.0 if steep else 1.0)
+"""
 
 
-def put(folder):
-    (folder / "my.py").write_text(TEXT, encoding="utf-8")
-    (folder / "weights.py").write_text("import numpy as np\n\nTILT = np.float64(1.0)\n")
+def put(folder, text=TEXT):
+    (folder / "my.py").write_text(text, encoding="utf-8")
     return folder / "my.py"
 
 
@@ -57,14 +55,11 @@ def swept(tmp_path_factory):
 
 
 @pytest.fixture
-def copied(swept, monkeypatch):
-    """The sweep again, in a folder where its model may be changed; put back afterwards."""
-    mine, store, _ = swept
-    before = hashed(store)
-    monkeypatch.chdir(mine.parent)
-    yield mine
-    put(mine.parent)
-    assert hashed(store) == before
+def mine(swept, monkeypatch):
+    """The model of the sweep, in the folder of its store; put back afterwards."""
+    monkeypatch.chdir(swept[0].parent)
+    yield swept[0]
+    put(swept[0].parent)
 
 
 def test_points_with_different_numbers_of_scalars(swept):
@@ -99,21 +94,16 @@ def test_looking_at_what_is_there_does_not_import_jax(swept, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("file", "old", "new", "part"),
+    ("old", "new", "part"),
     [
-        ("my.py", "** 2) * TILT / 2", "** 2) * TILT / 3", "loss"),
-        ("weights.py", "np.float64(1.0)", "np.float64(1.5)", "loss"),
-        ("my.py", "spread >= 0.05", "spread >= 0.06", "events"),
-        ("my.py", "yield (first, *rest)", "yield (first, *rest)  # the rest", None),
+        ("** 2) / 2", "** 2) / 3", "loss"), ("spread >= 0.05", "spread >= 0.06", "events"),
+        ("yield (first, *rest)", "yield (first, *rest)  # the rest", None),
     ],
-)
-def test_a_file_that_was_changed_after_the_sweep_began(copied, capsys, file, old, new, part):
-    path = copied.parent / file
-    text = path.read_text()
-    assert text.count(old) == 1
-    path.write_text(text.replace(old, new))
-    os.utime(path, ns=(1, time.time_ns()))
-    os.utime(copied, ns=(1, time.time_ns()))
+)  # fmt: skip
+def test_a_file_that_was_changed_after_the_sweep_began(mine, capsys, old, new, part):
+    assert TEXT.count(old) == 1
+    put(mine.parent, TEXT.replace(old, new))
+    os.utime(mine, ns=(1, time.time_ns()))
     code = cli.main([*WORDS, "--out", "s.zarr", "--workers", "0"])
     out, err = capsys.readouterr()
     if part is None:
@@ -125,8 +115,9 @@ def test_a_file_that_was_changed_after_the_sweep_began(copied, capsys, file, old
 
 def test_data_of_the_law_that_were_changed(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    mine = put(tmp_path)
-    mine.write_text(TEXT.replace("    p = [", '    p1 = p1 * np.load("tilt.npy")[0]\n    p = ['))
+    mine = put(
+        tmp_path, TEXT.replace("    p = [", '    p1 = p1 * np.load("tilt.npy")[0]\n    p = [')
+    )
     words = ["sweep", "my.py", "--K", "2", "--p1", "0.3,0.4", "--N", "3", "--steps", "5"]
     for tilt, code in ((1.0, 0), (0.9, 2)):
         np.save("tilt.npy", [tilt])
@@ -152,11 +143,8 @@ def test_a_model_without_a_file_sweeps_in_this_process_only(tmp_path):
 
 
 def test_points_without_a_problem_are_left_out_for_the_same_reasons_each_time(tmp_path, capsys):
-    mine = tmp_path / "mine.py"
-    mine.write_text(
-        "def start(D=2, c=1.0):\n    return {'u': c * (D - 3)}\n\n\n"
-        "def risk(theta, xp):\n    return theta['u'] ** 2 / 2\n"
-    )
+    start = "def start(D=2, c=1.0):\n    return {'u': c * (D - 3)}\n\n"
+    mine = put(tmp_path, f"{start}def risk(theta, xp):\n    return theta['u'] ** 2 / 2\n")
     given = {"D": "2:4:3", "time": 1.0}
     first, again = (dynamics.sweep(mine, given, tmp_path / "s", workers=0) for _ in range(2))
     assert list(first.reasons) == [(1,)]
@@ -172,18 +160,38 @@ def test_workers_refuse_a_file_that_is_changed_while_the_sweep_goes_on(tmp_path,
     mine = put(tmp_path)
     system = dynamics.load_system(mine)
     assert dict(system.digests)
-    mine.write_text(TEXT.replace("TILT / 2", "TILT / 3"))
+    put(tmp_path, TEXT.replace("** 2) / 2", "** 2) / 3"))
     with pytest.raises(InvalidRequest, match=r"^model 'my\.py' was changed since .*: loss$"):
         dynamics.sweep(system, GIVEN, "s.zarr", workers=1)
     assert status("s.zarr")["done"] == 0
 
 
-def test_a_file_that_was_moved_away(copied, capsys):
-    moved = copied.rename(copied.with_name("other.py"))
+def test_a_file_that_was_moved_away(mine, capsys):
+    mine.rename(mine.with_name("other.py"))
     assert cli.main([*WORDS, "--out", "s.zarr"]) == 2
     assert "system='my.py' is missing" in capsys.readouterr().err
     assert status("s.zarr")["done"] == status("s.zarr")["blocks"]
     words = ["--quantity", "risk", "--x", "p1", "--y", "K", "--out", "p.png"]
     assert cli.main(["phase", "s.zarr", *words]) == 0
-    moved.unlink()
-    Path("p.png").unlink()
+
+
+def test_a_switch_is_an_axis_however_it_is_written(tmp_path, capsys):
+    mine, span = put(tmp_path, SWITCH), 1.5
+    for given in ("true,false", np.array([True, False])):
+        found = dynamics.sweep(mine, {"steep": given, "time": span}, tmp_path / "s", workers=0)
+        assert found.dataset["steep"].values.tolist() == [1, 0]
+        ends = found.dataset["u"].values
+        np.testing.assert_allclose(ends, np.exp([-2 * span, -span]), rtol=1e-6)
+    with pytest.raises(InvalidRequest, match="another sweep"):
+        dynamics.sweep(mine, {"steep": "0:1:2", "time": span}, tmp_path / "s", workers=0)
+    for wrong, words in (
+        ({"steep": "maybe"}, "steep='maybe' needs maybe"), ({"rate": True}, "rate=True is not a"),
+    ):  # fmt: skip
+        with pytest.raises(InvalidRequest, match=words):
+            dynamics.sweep(mine, wrong | {"time": span}, workers=0)
+    found = dynamics.sweep(mine, {"steep": "1,2", "time": span}, workers=0)
+    assert "steep=2" in found.reasons[1,]
+    (tmp_path / "off.toml").write_text(f"steep = false\ntime = {span}\n", encoding="utf-8")
+    words = ["run", str(mine), "--config", str(tmp_path / "off.toml"), "--json"]
+    assert cli.main([*words, "--out", str(tmp_path / "run")]) == 0
+    assert json.loads(capsys.readouterr().out)["parameters"]["steep"] is False
