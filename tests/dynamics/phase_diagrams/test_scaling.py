@@ -82,8 +82,8 @@ def test_what_is_left_out_is_counted_with_its_reason():
     [
         ("risk", ["D", "E"], "factor='E' is not in the dataset; .*nearest"),
         ("risk", ["D", "p"], "factor='p' does not vary: it is 3 in every run"),
-        ("risk", ["q", "D", "C", "D*C"], "told apart: D, C, D[*]C move together"),
-        ("risk", ["q", "q**2"], "q, q[*][*]2 move together"),
+        ("risk", ["q", "D", "C", "D*C"], "collinear: D, C, D[*]C vary together"),
+        ("risk", ["q", "q**2"], "q, q[*][*]2 vary together"),
         ("risk", ["D("], "factor=.* cannot be read"),
         ("risk", [], "factors=.* is not a list"),
         ("risk<1", ["D"], "is a yes or no"),

@@ -120,7 +120,7 @@ def test_seeds_are_a_median_and_a_share():
         (("risk", "q"), "at has no nu, which the sweep varies.*nu = 0.0001, 0.001, 0.01, 0.1"),
         (("risk", "q", None, {"nu": 2e-3}), "at nu=0.002 is not in the sweep.*nearest: 0.001"),
         (("risk", "q", None, {"mu": 2e-3}), "at='mu' is not an axis of the sweep.*nearest: nu"),
-        (("risk", "q", "nu", {"q": 0.1}), "at q=0.1 holds the x axis"),
+        (("risk", "q", "nu", {"q": 0.1}), "at q=0.1 fixes the x axis"),
     ],
 )
 def test_what_is_not_there_is_refused_in_one_line(grid, request_, message):
