@@ -41,7 +41,7 @@ def request_on_images(
     """
     options = request.options({**quick, "resume": 0, "checkpoints": ""}, thorough, **least)
     if request.parameters is not None or request.user_parameters:
-        raise InvalidRequest(f"figure {figure} has no parameters of {system.name}; it has options")
+        raise InvalidRequest(f"figure {figure} has options, but no parameters of {system.name}")
     resume, checkpoints = options.pop("resume"), options.pop("checkpoints")
     folder = Path(checkpoints) if checkpoints else None
     if folder is not None and not resume:

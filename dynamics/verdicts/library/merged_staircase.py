@@ -43,7 +43,7 @@ def staircase(law: Any) -> None:
 def leaps_over(law: Any) -> None:
     """Raise Undecided if the target has the merged-staircase property."""
     if law.target not in BOUNDS:
-        raise Undecided("the statement assumes targets without the property", "law")
+        raise Undecided("the claim assumes a target without the merged-staircase property", "law")
 
 
 def leap(law: Any) -> None:

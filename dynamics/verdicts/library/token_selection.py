@@ -114,7 +114,7 @@ def grows(case: Case) -> dict[str, Any]:
     run, fast = case.run, normalized(case)[1]
     reached = np.flatnonzero(fast["norm"] >= run["norm"][-1])
     if not reached.size:
-        raise Undecided("normalized descent does not reach this norm", "time")
+        raise Undecided("normalized descent does not reach the norm of gradient descent", "time")
     late = run.time >= run.time[-1] / 10
     x, y = np.log10(run.time[late]), run["norm"][late]
     slope, level = np.polyfit(x, y, 1)

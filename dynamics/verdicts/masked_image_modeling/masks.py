@@ -82,7 +82,7 @@ ALONE: dict[str, Any] = {
 
 
 def off_chance(P: int, masked: int, size: int) -> Fraction:
-    """Probability that an area's number of unmasked patches is off its mean by more than half."""
+    """Probability that the number of unmasked patches in an area misses its mean by over half."""
     mean = Fraction(size * (P - masked), P)
     off = [h for h in range(size + 1) if abs(h - mean) > HALF * mean]
     ways = sum(comb(size, h) * comb(P - size, P - masked - h) for h in off if h <= P - masked)

@@ -209,6 +209,6 @@ def zero_error(case: Case) -> dict[str, Any]:
     full = np.array([alpha, law.beta, law.beta - FAR / law.scale])
     measured = case.system.ReducedPopulation(law).observables(full)
     if np.isnan(error := measured.get("error", np.nan)):
-        raise Undecided("the expectation computes no exact error at this size")
+        raise Undecided("no exact error can be computed at this size")
     value, from_1 = (error, 1.0) if number < 1 else (0.0, error)
     return {"value": value, "from_1": from_1, "criterion": number, "error": error}

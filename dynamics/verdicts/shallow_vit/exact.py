@@ -102,7 +102,7 @@ def odds_identity(case: Case) -> dict[str, Any]:
     """Change, at every step, of the product of odds over pairs of samples with opposite labels."""
     law = case.parameters
     if law.n_confusion == 0 or law.data == "iid":
-        raise Undecided("needs confusion tokens, equally many in every sample", "law")
+        raise Undecided("the claim assumes equally many confusion tokens in every sample", "law")
     problem = _made(case, "FullPopulation")
     run, positive = descend(problem, ETA, STEPS, record=1), problem.vectors.labels > 0
     twice, series = 2 * np.log(law.n_star / law.n_confusion), []
@@ -129,7 +129,7 @@ def margin_and_weights(case: Case) -> dict[str, Any]:
     """Differences between weights 1/m with margin 1 and weights 1/sqrt(m) with margin sqrt(m)."""
     law = case.parameters
     if law.output_weights != "shared" or law.frozen != "none":
-        raise Undecided("needs one weight per neuron, all weights trained", "law")
+        raise Undecided("the claim assumes all weights trained, an output weight per neuron", "law")
     root = sqrt(law.m)
     problem = _made(case, margin=root * law.margin)
     run, series = descend(problem, ETA, STEPS, record=1), [0.0]

@@ -116,7 +116,7 @@ def lines(case: Case, *families: str) -> tuple[list[Row], Row]:
         rows.append({"r2": r2, "power": power, "laws": laws, "steps": steps, "told": told,
                      "label": FAMILIES[family].label})  # fmt: skip
     if not rows:
-        few = f"fewer than {FEWEST} points in every family"
+        few = f"fewer than {FEWEST} values of alpha_* in every family"
         raise Undecided(f"samples of L={case.parameters.L} tokens have {few}")
     curves = {row["label"]: (1 / alphas(row["laws"]), row["steps"]) for row in rows}
     told = "; ".join(row["told"] for row in rows)
@@ -186,7 +186,7 @@ def iterations(case: Case) -> Row:
     law = case.parameters
     laws = laws_of(law, "proportion")
     if len(laws) < FEWEST:
-        raise Undecided(f"samples of L={law.L} tokens have fewer than {FEWEST} points of alpha_*")
+        raise Undecided(f"samples of L={law.L} tokens have fewer than {FEWEST} values of alpha_*")
     along = steps_of(case, laws).mean(axis=1)
     rates = [steps_of(case, [law], eta).mean() for eta in RATES]
     # Values of alpha_* that whole tokens realize.

@@ -328,7 +328,7 @@ def above_the_pole(law: Any) -> list[Any]:
     law = replace(law, noise=0.0)
     edge = _edge(law)
     if edge * (1 + DISTANCES[0]) > 1:
-        raise Undecided(f"needs alpha_* above {edge:.3g}", "law")
+        raise Undecided(f"the claim assumes alpha_* above {edge:.3g}", "law")
     return [replace(law, alpha_star=edge * (1 + far)) for far in DISTANCES]
 
 

@@ -84,7 +84,7 @@ def _enough(law: Any, points: Iterable[Any], require: Callable[[Any], None]) -> 
     require(law)
     laws = runs.possible(replace(law, noise=0.0), points)
     if len(laws) < FEWEST:
-        raise Undecided(f"fewer than {FEWEST} alpha_* give whole token numbers and a majority")
+        raise Undecided(f"fewer than {FEWEST} alpha_* give whole numbers of tokens and a majority")
     for each in laws:
         require(each)
     return laws
