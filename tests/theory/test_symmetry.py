@@ -114,9 +114,9 @@ def test_a_start_that_is_not_symmetric_is_refused():
     ("stated", "axes", "name", "message"),
     [
         ([0, 0], ("i",), "a", "not a permutation of 0..1 on 'i'"),
-        ({"j": [1, 0]}, ("i",), "a", "moves 'j', which axes lacks"),
+        ({"j": [1, 0]}, ("i",), "a", "permutes 'j', not in axes"),
         ([1, 0], ("i",), "b", "does not name the array a"),
-        ([1, 0], ("i", "i"), "a", "it has 1 axes"),
+        ([1, 0], ("i", "i"), "a", "the array has 1"),
         ({"i": (np.arange(2), np.array([2.0, 1.0]))}, ("i",), "a", "signs other than 1 and -1"),
     ],
 )

@@ -1,10 +1,11 @@
 """Closure of a model: entries that stay equal, linear space of training, conserved quantities.
 
-A traced risk is a table of distinct values (`theory.program`). Its gradient is evaluated exactly,
-in a finite field. From these evaluations, `refinement` finds the classes of equal entries, `linear`
-finds the smallest linear space, and `conservation` finds the conserved quantities. The gradient of
-a model that cannot be traced is compared in floats at some states (`checked`); the closure then has
-a lower grade. If a model states its symmetry, `orbits` computes the classes.
+A traced risk is a table of distinct values (`theory.program`). The gradient of such a risk is
+evaluated exactly, in a finite field. From these values, `refinement` finds the classes of equal
+entries, `linear` finds the smallest linear space, and `conservation` finds the conserved
+quantities. The gradient of a model that cannot be traced is compared in floats at some states
+(`checked`); the closure then has a lower grade. If a model states its symmetry, `orbits` computes
+the classes.
 """
 
 from __future__ import annotations
@@ -106,8 +107,8 @@ class Closure:
         """Number of the scalar of each entry, negative for a minus sign, as nested lists by array.
 
         Scalars are numbered from 1, and an entry that never moves has the number 0. The mapping is
-        empty if the closure has more than `MOST_LABELLED` entries. It is also empty for a declared
-        reduction, because the entries are then unknown.
+        empty if the closure has more than `MOST_LABELLED` entries. For a declared reduction, the
+        mapping is empty because the entries are unknown.
         """
         if self.classes.declared or self.entries > MOST_LABELLED:
             return {}

@@ -1,15 +1,15 @@
 r"""Conserved quantities of training on a closed set of scalars.
 
 A linear combination :math:`c \cdot z` of the scalars :math:`z` is constant under gradient descent
-and under the flow if :math:`c` is orthogonal to the space of training. These :math:`c` are the null
-space of its span.
+and under the flow if :math:`c` is orthogonal to the space of training. The vectors :math:`c` of all
+linear laws form the null space of the span.
 
 A quadratic form :math:`z^T S z` is constant under the flow if :math:`g(z)^T S z = 0` for the
-gradient :math:`g` everywhere in the space. These forms are the null space of the products
-:math:`z_i g_j + z_j g_i` at random points of the field; forms that are constant in the space are
-left out. Gradient descent changes the value of a form at order :math:`\eta`.
+gradient :math:`g` everywhere in the space. The matrices :math:`S` form the null space of the
+products :math:`z_i g_j + z_j g_i` at random points of the field. Forms that are constant in the
+space are left out. Gradient descent changes the value of a form at order :math:`\eta`.
 
-Linear and quadratic laws are exact modulo three primes. Their coefficients are converted to
+Linear and quadratic laws are exact modulo three primes. Coefficients of laws are converted to
 fractions. If one coefficient of a law is not a small fraction, all its coefficients are computed in
 floats.
 """

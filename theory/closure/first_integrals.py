@@ -40,8 +40,8 @@ def separating_pairs(
 ) -> list[Pair]:
     """Pairs (x, y) of scalars with a ratio of rates of the form a(x) b(y).
 
-    A pair is omitted if a law in `known` relates its two scalars. It is also omitted if each of the
-    two rates depends only on its own scalar, since any two such scalars have a law.
+    A pair is omitted if a law in `known` relates its two scalars. A pair is also omitted if each of
+    its rates depends only on its own scalar, since any two such scalars have a law.
     """
     count, joined = start.size, [set(law) for law in known]
     one, other = states_near(rates, start, 2, draw)
@@ -96,8 +96,8 @@ def first_integral(
     """First integral f(x) + g(y) of two scalars x and y, or None if sympy finds none.
 
     The symbols x and y are `letters`, and `slopes` holds their gradients in terms of the named
-    subexpressions `parts`. The integral is scaled so that the leading coefficient of f is 1. It may
-    also contain the symbols `constants`.
+    subexpressions `parts`. The integral is scaled so that the leading coefficient of f is 1. The
+    integral may also contain the symbols `constants`.
 
     Examples
     --------

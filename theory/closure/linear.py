@@ -4,8 +4,8 @@ Training may stay in a linear space that is smaller than the space of equal entr
 :math:`v = \alpha w_*` for a general :math:`w_*`, the eigenvectors of a covariance matrix, and the
 aligned modes of a deep linear network. The search in the field is exact: gradients at random points
 of start + span are added to the span until further points add no direction. Data that are not
-simple fractions need a search in floats. Its result is used only if the gradients outside the span
-are at rounding level.
+simple fractions need a search in floats. The result of this search is used only if all parts of
+gradients outside the span are rounding.
 
 If parameter groups have different learning rates, the space of each group is searched separately.
 An update rule that is linear in the gradients stays in the space; a rule such as Adam stays only in

@@ -2,10 +2,10 @@ r"""Classes of entries from a stated symmetry: orbits under signed permutations 
 
 If a law can only be sampled, a finite draw has no exact symmetry, so the user states the symmetry.
 ``axes`` gives the index set of each axis of each array, or None for an axis that no generator
-permutes. Each generator maps index sets to permutations, or to pairs (permutation, signs). It maps
-an entry :math:`A_{ij}` to :math:`\sigma_i \tau_j A_{\pi(i)\pi'(j)}`, with signs :math:`\sigma` and
-:math:`\tau` and permutations :math:`\pi` and :math:`\pi'`. An entry that is mapped to minus itself
-stays 0.
+permutes. Each generator maps index sets to permutations, or to pairs (permutation, signs). The
+generator maps an entry :math:`A_{ij}` to :math:`\sigma_i \tau_j A_{\pi(i)\pi'(j)}`, with signs
+:math:`\sigma` and :math:`\tau` and permutations :math:`\pi` and :math:`\pi'`. An entry that is
+mapped to minus itself stays 0.
 """
 
 from __future__ import annotations
@@ -55,14 +55,16 @@ def generators_of(
         if name not in axes:
             raise ModelError(f"axes does not name the array {name}; axes can have {name!r}: (...)")
         if len(_axes(axes[name])) != len(shape):
-            raise ModelError(f"axes of {name} are {axes[name]!r}, but it has {len(shape)} axes")
+            raise ModelError(f"axes of {name} are {axes[name]!r}, but the array has {len(shape)}")
     sets = list(dict.fromkeys(a for name in shapes for a in _axes(axes[name]) if a is not None))
     items: Iterable[Any] = getattr(stated, "generators", stated)
     generators = []
     for k, item in enumerate(items):
         if not isinstance(item, Mapping):
             if len(sets) != 1:
-                raise ModelError(f"generator {k} of symmetry names no index set of {sets}")
+                raise ModelError(
+                    f"generator {k} of symmetry does not say which of {sets} it permutes"
+                )
             item = {sets[0]: item}
         generators.append(_generator(k, item, axes, shapes))
     return generators
@@ -81,7 +83,7 @@ def _generator(
     index_sets = {a for name in shapes for a in _axes(axes[name])}
     for name in item:
         if name not in index_sets:
-            raise ModelError(f"generator {number} of symmetry moves {name!r}, which axes lacks")
+            raise ModelError(f"generator {number} of symmetry permutes {name!r}, not in axes")
     images: list[IntArray] = []
     signs: list[FloatArray] = []
     first = 0

@@ -5,9 +5,9 @@ At first, entries are in one class if they are in the same array and have the sa
 of the class to this number times their signs, and evaluates the gradient. Frozen entries keep their
 value at the start. An entry with a nonzero gradient moves in later rounds; if it starts at 0, the
 gradient gives its sign. A class is split if the signed gradients of its entries differ. The search
-ends after two rounds without a change. Then the signed gradients of a class are equal, and those of
-frozen entries are 0, in every state, also at kinks. This is colour refinement with the gradient as
-the colour.
+ends after two rounds without a change. In every state, also at kinks, the signed gradients of each
+final class are equal, and the gradients of frozen entries are 0. This is colour refinement with the
+gradient as the colour.
 """
 
 from __future__ import annotations

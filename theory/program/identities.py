@@ -51,8 +51,8 @@ class Identities:
     def at(self, inputs: Ids, triples: Triples) -> Triples:
         """Triples of the roots, shape (m, points, 3), at several points.
 
-        The values `inputs`, shape (n,), get the triples `triples`, shape (n, points, 3). Other
-        inputs keep their triples of the table.
+        The values `inputs`, shape (n,), get the triples `triples`, shape (n, points, 3). All other
+        inputs keep the triples that the table holds.
         """
         values, points = self.values, triples.shape[1]
         found = np.repeat(values.triples[:, None], points, axis=1)

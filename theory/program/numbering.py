@@ -84,9 +84,10 @@ class Values:
     fraction; `most` is the maximum number of values. The arrays `triples`, `floats` (the number of
     a constant, else NaN), `constant`, `code` (operation, by `CODE`) and `depth` (length of the
     longest path to an input) have one element for each value. The row of a value begins at its
-    element of `first`. It lists the ids of its operands in `index`, and in `coefficient` the ids of
-    the constants that multiply them in a sum (for ``integer_pow``, of the exponent). `names` holds
-    the name of each input; `simple` tells whether all data are fractions with small denominators.
+    element of `first`. This row lists the ids of the operands in `index`, and in `coefficient` the
+    ids of the constants that multiply them in a sum (for ``integer_pow``, of the exponent). `names`
+    holds the name of each input; `simple` tells whether all data are fractions with small
+    denominators.
     """
 
     def __init__(

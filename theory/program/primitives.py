@@ -66,7 +66,7 @@ class Walk(Algebra, ABC):
         return of(self.values, moved.reshape(int(np.prod(shape, dtype=int)), -1)).reshape(shape)
 
     def running(self, of: Callable[[Ids, Ids], Ids], value: Ids, params: Any) -> Ids:
-        """Ids of cumulative results of a function of two arrays, along an axis."""
+        """Ids of the cumulative results, along an axis, of a function of two arrays."""
         axis, step = int(params["axis"]), -1 if params["reverse"] else 1
         out: list[Ids] = []
         for row in np.moveaxis(value, axis, 0)[::step]:
@@ -94,7 +94,7 @@ def _over_axis(reading: Walk, jaxpr: Any, x: Ids, kind: str) -> Ids:
 
 
 def _places(jaxpr: Any, *inputs: Any) -> Any:
-    """Position in the argument of each entry of the result, since vmap may have moved axes."""
+    """For each entry of the result, its position in the argument, of which vmap can move axes."""
     from jax.extend.core import Literal
 
     held = dict(zip(jaxpr.invars, inputs, strict=True))

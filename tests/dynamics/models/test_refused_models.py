@@ -37,9 +37,9 @@ STARTS = {
         DRAWN.replace("a * xp.sum(", "a * xp.sum(xp.array([1.0, 3.0]) * ") + SWAP,
     "the start is not symmetric: generator 0": bent((WEIGHTS, "np.array([0.1, 0.2])"), more=SWAP),
     "axes does not name the array b": swapped(', "b": ()', ""),
-    "axes of b are ('i',), but it has 0": swapped('"b": ()', '"b": ("i",)'),
+    "axes of b are ('i',), but the array has 0": swapped('"b": ()', '"b": ("i",)'),
     "generator 0 of symmetry is not a permutation": swapped("(1, 0)", "(1, 1)"),
-    "generator 0 of symmetry moves 'j', which axes lacks": swapped('{"i"', '{"j"'),
+    "generator 0 of symmetry permutes 'j', not in axes": swapped('{"i"', '{"j"'),
     "symmetry raises TypeError": swapped('[{"i": (1, 0)}]', "3"),
 }  # fmt: skip
 LOSSES = {

@@ -124,8 +124,8 @@ def rho_at_start(
 
     The array `areas`, shape (K, P), holds the area of every patch in every cluster. The pair
     `latents` holds the values of a latent and their probabilities. Raises ValueError if patch p is
-    in the global area of the cluster. Also raises it if p is alone in its area, because alpha_m is
-    then 0.
+    in the global area of the cluster. Raises ValueError if p is alone in its area, because alpha_m
+    is then 0.
     """
     row = as_areas(areas)[cluster]
     own, counts = int(row[p]), np.bincount(row).tolist()

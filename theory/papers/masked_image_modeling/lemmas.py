@@ -273,7 +273,7 @@ def unavoidable() -> Evidence:
     Let Phi of p's own area m tend to :math:`+\infty` and Phi of all other areas to :math:`-\infty`.
     Then all attention moves to the unmasked patches of area m, or to masked keys if there are none.
     The limit of the loss is compared with 0 in the first case and with :math:`z_m^2/2` in the
-    second. Its mean over masks is compared with `unavoidable_error`.
+    second. The mean of the limit over all masks is compared with `unavoidable_error`.
     """
     right, size = 0, len(AREAS)
     z = LATENTS[OWN_AREA]

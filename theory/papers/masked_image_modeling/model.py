@@ -5,7 +5,7 @@ the global area. Area a has an independent latent :math:`z_a`, and each of its p
 content :math:`z_a v_{k,a}`. A uniformly drawn subset of M patches is masked.
 
 If p is masked, M - 1 of the other P - 1 patches are masked. Let :math:`h_a` be the number of
-unmasked patches in area a, which has :math:`C_a` patches (without p). These numbers are
+unmasked patches in area a, which has :math:`C_a` patches (without p). The numbers :math:`h_a` are
 multivariate hypergeometric: with the falling factorial :math:`(x)_r`,
 
 .. math:: E \prod_a (h_a)_{r_a}

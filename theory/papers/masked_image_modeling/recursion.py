@@ -7,10 +7,10 @@ w`. The attention to the unmasked patches of area a is :math:`A_a`. The loss (Le
 .. math:: \ell = \tfrac12\big[z_m^2 (1 - A_m)^2 + \sum_{a \neq m} z_a^2 A_a^2\big].
 
 `key_increment` differentiates the loss by the score of an arbitrary key. All other keys enter
-through a few sums, so the result holds for areas of any size. It has the form :math:`u_q (b_q -
-r)`, with :math:`r = \sum_q u_q b_q = z_m^2 A_m (1 - A_m) - \sum_{a \neq m} z_a^2 A_a^2`. Its sum
-over all keys with the same Phi or Ups gives the rates alpha and beta of Lemmas 5.1 and 5.2. A step
-of gradient descent changes the entries of Q as follows,
+through a few sums, so the result holds for areas of any size. The derivative, with a minus sign, is
+:math:`u_q (b_q - r)`, with :math:`r = \sum_q u_q b_q = z_m^2 A_m (1 - A_m) - \sum_{a \neq m} z_a^2
+A_a^2`. Its sum over all keys with the same Phi (or Ups) is the rate alpha of Lemma 5.1 (or beta of
+Lemma 5.2). A step of gradient descent changes the entries of Q as follows,
 
     Phi_a <- Phi_a + eta alpha_a,    Ups_q <- Ups_q + eta beta_q,
 
@@ -45,7 +45,8 @@ def key_increment(kind: str) -> sympy.Expr:
     The key is unmasked in p's area m (`kind` is ``"own"``), unmasked in another area i
     (``"other"``), or masked (``"masked"``). All other keys enter through sums of their weights. The
     result contains the attention u to the key, the attention A_m and A_i to areas m and i, and
-    their latents z_m and z_i. It also contains Sigma, the sum of z^2 A^2 over all other areas.
+    their latents z_m and z_i. The result also contains Sigma, the sum of z^2 A^2 over all other
+    areas.
     """
     score, total, B = sympy.symbols("s R B", real=True)
     in_own, in_other, in_rest = sympy.symbols("R_m R_i S_R", real=True)

@@ -12,8 +12,8 @@ C largest entries off the diagonal are the logits of the partner set.
 
 Definition 2.2, as written, takes the C largest of :math:`\langle p_i, p_j\rangle` over all j,
 including :math:`j = i`. For the longest :math:`p_i`, Cauchy-Schwarz gives :math:`\langle p_i, p_j
-\rangle \leq |p_i|^2`, so patch i is among its own C largest, up to ties. Hence a Gram matrix cannot
-avoid the own set in every row, and `overlap` computes results with and without the diagonal. The
+\rangle \leq |p_i|^2`, so patch i is among its own C largest, up to ties. Hence no Gram matrix
+avoids the own set in every row, and `overlap` computes results with and without the diagonal. The
 query and key maps are free, so `query_key` combines any logits with positional encodings of any
 regular Gram matrix. Off the diagonal, the logits and the Gram matrix can then both avoid the own
 sets.

@@ -2,9 +2,9 @@ r"""Data law of Definition 2.1 and Assumption 1, and its variation with mixed ra
 
 D patches :math:`X_j` in :math:`R^d` are split into L = D/C disjoint sets of C patches. The label y
 is +1 or -1 with probability 1/2 each, and a signal set is drawn uniformly. The value of a patch is
-:math:`x_j = \langle w^\star, X_j\rangle`. It is y for every patch of the signal set; for any other
-patch it is +1, -1, 0 with probability q/2, q/2, 1-q. Noise is centred and orthogonal to the feature
-:math:`w^\star`.
+:math:`x_j = \langle w^\star, X_j\rangle`. Every patch of the signal set has the value y; any other
+patch has the value +1, -1, 0 with probability q/2, q/2, 1-q. Noise is centred and orthogonal to the
+feature :math:`w^\star`.
 
 A set with a patches at +1 and b at -1 has the *type* (a, b). Given y, the L-1 random sets are
 independent, and each has the type (a, b) with probability
@@ -12,11 +12,11 @@ independent, and each has the type (a, b) with probability
 .. math:: P(a, b) = \frac{C!}{a!\, b!\, (C-a-b)!}
    \Big(\frac q2\Big)^{a+b} (1-q)^{C-a-b}. \qquad (1)
 
-Under Assumption 1, all patches of a random set are +1, or all are -1, with probability
-:math:`2 (q/2)^C`. Such a set looks like a signal set, so no classifier is correct on every sample.
-The law of mixed random sets, ``random_sets = "mixed"``, sets the probability of these two types to
-0 and divides (1) by :math:`1 - 2 (q/2)^C` for all other types. Then the sample determines its
-label. This law is not in the paper (Jelassi, Sander, Li 2022).
+Under Assumption 1, all patches of a random set are +1, or all are -1, with probability :math:`2
+(q/2)^C`. Such a set looks like a signal set, so no classifier is correct on every sample. The law
+of mixed random sets, ``random_sets = "mixed"``, sets the probability of these two types to 0 and
+divides (1) by :math:`1 - 2 (q/2)^C` for all other types. Under this law, a sample determines its
+label. The mixed law is not in the paper (Jelassi, Sander, Li 2022).
 """
 
 from __future__ import annotations

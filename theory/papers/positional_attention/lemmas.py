@@ -1,7 +1,8 @@
 r"""Proofs of Lemmas 4.1, 4.2 and 4.3 by computation.
 
 For Lemma 4.1, the exact risk R of a small case has a free symbol for *every* off-diagonal entry of
-A. Its derivatives are evaluated at a symmetric point. With the margin m = y F(X) of a sample X,
+A. The derivatives of R are evaluated at a symmetric point. With the margin m = y F(X) of a sample
+X,
 
 .. math:: \frac{\partial R}{\partial A_{kl}}
    = -\sum_m \frac{1}{1 + e^m} \sum_{X:\, yF(X) = m} P(X)\, \frac{\partial (yF)}{\partial A_{kl}}
@@ -12,7 +13,7 @@ For Lemma 4.2, a component :math:`\varepsilon u` orthogonal to the feature w* is
 derivative by :math:`\varepsilon` at 0 is averaged over the noise by means of its moments.
 
 For Lemma 4.3, the increments of gamma and rho at leading order are derived from the exact
-recursion. Their quotient by the bound of the lemma is the lemma's "polylog(d)".
+recursion. Each increment divided by the bound of the lemma is the factor "polylog(d)" in the lemma.
 """
 
 from __future__ import annotations

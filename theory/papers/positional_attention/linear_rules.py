@@ -28,8 +28,8 @@ bounds hold for every algorithm.
 Without samples, the probability of x given y = +1 is proportional to the expected number of sets
 that are all +1, :math:`\binom{n_+}{C}` with :math:`n_+` the number of patches at +1. The best
 classifier compares it with :math:`\binom{n_-}{C}`, where :math:`n_-` is the number of patches at
--1. This is the rule sign(Z), because Z is :math:`n_+ - n_-`. So `sign_rule_error` is the minimum
-error of all classifiers, not only of linear rules.
+-1. The comparison is the rule sign(Z), because Z is :math:`n_+ - n_-`. So `sign_rule_error` is the
+minimum error of all classifiers, not only of linear rules.
 
 With N samples, patches outside the signal sets carry no information on the partition. Let the
 algorithm know the signal set of every sample, which are k of the L sets, and whether the signal set

@@ -93,9 +93,9 @@ class Numbers(NamedTuple):
     """Joint law of the numbers of random patches at +1 and at -1, and sums over these patches.
 
     The array `chance`, shape (D - C + 1, D - C + 1), holds the probability of a random patches at
-    +1 and b at -1. The mapping `mates` holds an array of this shape for each value x. It is the
-    expectation of the indicator of (a, b), times the sum of z_i - x over all random patches i of
-    value x, where z_i is the sum of the set of patch i.
+    +1 and b at -1. The mapping `mates` holds an array of this shape for each value x. Let the sum
+    of z_i - x be taken over all random patches i of value x, with z_i the sum of the set of patch
+    i. The array holds the expectation of this sum times the indicator of (a, b).
     """
 
     chance: Array

@@ -1,7 +1,7 @@
 r"""Condition under which the model with three scalars can classify every sample.
 
-Let :math:`\kappa` be the maximum of :math:`|z|/C` for a random set with the sum z. It is 1 under
-Assumption 1, and :math:`1 - 1/C` for mixed random sets and q < 1. At full attention
+Let :math:`\kappa` be the maximum of :math:`|z|/C` for a random set with the sum z. This maximum is
+1 under Assumption 1, and :math:`1 - 1/C` for mixed random sets and q < 1. At full attention
 (:math:`\Lambda = \Gamma = 1/C`, :math:`\Xi = 0`) every patch of a set has the attended value z/C,
 so a sample with y = +1 has
 

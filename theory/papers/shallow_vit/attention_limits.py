@@ -1,11 +1,11 @@
 r"""Limits of attention without noise, and the assumptions of the paper on the start.
 
-**Attention.** Consider a query of pattern j. Its odds are its attention to label-relevant tokens,
-divided by its attention to confusion tokens. They are
-:math:`(n_*/n_\#) e^{\pm (B_{1j} - B_{2j})}`, with + for y = 1 and - for y = -1. The product of the
-odds in a positive and in a negative sample is :math:`(n_*/n_\#)^2` for every B, so training cannot
-change it (`odds_identity`). With :math:`q = n_*/n_\#` and :math:`s = e^{B_{1j} - B_{2j}}`, the
-attention to label-relevant tokens (mass) is bounded by
+**Attention.** The odds of a query are its attention to label-relevant tokens, divided by its
+attention to confusion tokens. A query of pattern j has the odds :math:`(n_*/n_\#) e^{\pm (B_{1j} -
+B_{2j})}`, with + for y = 1 and - for y = -1. The product of the odds in a positive and in a
+negative sample is :math:`(n_*/n_\#)^2` for every B, so training cannot change it (`odds_identity`).
+With :math:`q = n_*/n_\#` and :math:`s = e^{B_{1j} - B_{2j}}`, the attention to label-relevant
+tokens (mass) is bounded by
 
 .. math:: \text{mass}_+ \leq \frac{qs}{1 + qs}, \qquad \text{mass}_- \leq \frac{q}{q + s},
 
@@ -17,12 +17,12 @@ with equality in the limit of zero attention to all other patterns. The bounds i
   attention over all queries is therefore largest at :math:`s = \sqrt q + 1 + 1/\sqrt q`; its value
   there is the `ceiling`.
 
-The ceiling is 1 only without confusion tokens. It assumes that half of all samples are positive. In
-given samples, let the tokens of a pattern in positive samples be the share a of all tokens, and
-those in negative samples the share b. Its queries contribute at most the maximum of
-:math:`a\,\text{mass}_+ + b\,\text{mass}_-`, which is attained at :math:`s = (q \sqrt a - \sqrt b) /
-(q \sqrt b - \sqrt a)`. If one of a and b is at least :math:`q^2` times the other, the supremum is
-the greater of the two (`ceiling_of_samples`).
+The ceiling is 1 only without confusion tokens. For the ceiling, half of all samples are assumed to
+be positive. In given samples, let the tokens of a pattern in positive samples be the share a of all
+tokens, and those in negative samples the share b. The queries of this pattern contribute at most
+the maximum of :math:`a\,\text{mass}_+ + b\,\text{mass}_-`, which is attained at :math:`s = (q \sqrt
+a - \sqrt b) / (q \sqrt b - \sqrt a)`. If one of a and b is at least :math:`q^2` times the other,
+the supremum is the greater of the two (`ceiling_of_samples`).
 
 **Start.** The rows of :math:`W_O^{(0)}` are Gaussian, so their directions are uniform on the sphere
 of :math:`R^{m_a}`. The share of directions within an angle theta of a given direction is
@@ -32,7 +32,7 @@ of :math:`R^{m_a}`. The share of directions within an angle theta of a given dir
 
 with I the regularised incomplete beta function. This share is of order :math:`\theta^{m_a - 1}`.
 Lemma 3 claims :math:`\frac1M (1 - \epsilon_m - \theta M / \pi)`, which increases as theta
-decreases. Its hypothesis :math:`m \geq \epsilon_m^{-2} M^2 \log N` requires
+decreases. The hypothesis of the lemma, :math:`m \geq \epsilon_m^{-2} M^2 \log N`, requires
 :math:`\epsilon_m \geq M \sqrt{\log N / m}`.
 """
 
@@ -87,7 +87,8 @@ def masses() -> tuple[sympy.Expr, sympy.Expr]:
     """Upper bounds of one query's attention to label-relevant tokens, at y = +1 and at y = -1.
 
     The bound is r/(1 + r), where r is the attention to label-relevant tokens divided by that to
-    confusion tokens (`odds`). It is attained in the limit of zero attention to all other patterns.
+    confusion tokens (`odds`). The bound is attained in the limit of zero attention to all other
+    patterns.
     """
     scores, j = sympy.IndexedBase("B", real=True), sympy.Symbol("j", integer=True, positive=True)
     values = {scores[1, j]: sympy.log(s), scores[2, j]: 0, n_star: q * n_confusion}

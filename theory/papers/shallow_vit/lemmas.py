@@ -1,11 +1,11 @@
 """Proofs of the exact statements of the theory by computation.
 
 Statements are typed in this file and compared with expressions that `model` and `recursion` derive.
-The gradients are also checked in a small case, one sample with three tokens. Its loss has a symbol
-for every entry of the weights, of X and of D, and is differentiated by every weight. The result,
-written in the attention :math:`S_{il}`, is compared with `model.gradients`. The step on patterns is
-checked in the same way, with three patterns and symbolic token counts. The tests show that each
-check fails for a false statement.
+The gradients are also checked in a small case, one sample with three tokens. The loss of this case
+has a symbol for every entry of the weights, of X and of D, and is differentiated by every weight.
+The result, written in the attention :math:`S_{il}`, is compared with `model.gradients`. The step on
+patterns is checked in the same way, with three patterns and symbolic token counts. The tests show
+that each check fails for a false statement.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Let X be centered with :math:`E|X|^p \leq (K \sqrt p)^p` for all :math:`p \geq 1
    C = \sup_x \frac{1}{x^2} \ln\Big(1 + \sum_{p \geq 2} \frac{x^p p^{p/2}}{p!}\Big),
 
 so independent variables satisfy :math:`P(\sum_i a_i X_i \geq t) \leq e^{-t^2 / (4 C K^2 \|a\|^2)}`.
-This is Lemma 1 with c = 1/(4C), without the factor e of the lemma.
+The inequality is Lemma 1 with c = 1/(4C), without the factor e of the lemma.
 """
 
 from __future__ import annotations

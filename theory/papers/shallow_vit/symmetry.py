@@ -1,10 +1,10 @@
 r"""Classes of equal entries (16 attention scalars), and conditions under which they stay equal.
 
 Consider a permutation of the patterns that preserves the set {1, 2}. If it exchanges 1 and 2, it
-also maps y to -y and a to -a. It is a symmetry of training if it satisfies three conditions. It
-maps the weighted samples onto themselves, which holds for all three laws of `data_law` if the
-remaining tokens are split equally. It preserves the inner products at the start. It maps neurons
-onto neurons. If all such permutations are symmetries,
+also maps y to -y and a to -a. The permutation is a symmetry of training if it maps the weighted
+samples onto themselves, preserves the inner products at the start, and maps neurons onto neurons.
+The first condition holds for all three laws of `data_law` if the remaining tokens are split
+equally. If all such permutations are symmetries,
 
 - B has one value on each of 6 classes of ordered pairs of patterns, and G_K and G_Q have one value
   on each of 5 classes of unordered pairs: 16 scalars for every M > 3;
