@@ -25,7 +25,7 @@ from theory.summary import summarized
 @summarized
 @dataclass(frozen=True)
 class Closure:
-    """Closed description of the training of a model at some constants.
+    """Result of the search for equal entries in a model, at given constants.
 
     Attributes
     ----------
@@ -106,9 +106,9 @@ class Closure:
     def labels(self) -> dict[str, Any]:
         """Number of the scalar of each entry, negative for a minus sign, as nested lists by array.
 
-        Scalars are numbered from 1, and an entry that never moves has the number 0. The mapping is
-        empty if the closure has more than `MOST_LABELLED` entries. For a declared reduction, the
-        mapping is empty because the entries are unknown.
+        Scalars are numbered from 1, and an entry that never moves has the number 0. The returned
+        mapping is empty if the closure has more than `MOST_LABELLED` entries. For a declared
+        reduction, the mapping is empty because the entries are unknown.
         """
         if self.classes.declared or self.entries > MOST_LABELLED:
             return {}
@@ -177,7 +177,7 @@ MOST_SHOWN = 12
 
 
 def closure_lines(document: Mapping[str, Any], laws: bool = True) -> list[str]:
-    """Lines on scalars, samples, conserved quantities, proof and remarks, from `Closure.document`.
+    """Lines of text on scalars, samples, conserved quantities and proof, from `Closure.document`.
 
     Conserved quantities are omitted if `laws` is False, as for a diverging run, where rounding
     breaks them.

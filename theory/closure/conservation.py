@@ -138,7 +138,7 @@ class Products:
 
     @property
     def terms(self) -> list[tuple[int, ...]]:
-        """Pair of scalars of each product."""
+        """Pair of scalars in each product."""
         return list(zip(self.first.tolist(), self.second.tolist(), strict=True))
 
     def values(self, points: Triples) -> Triples:

@@ -124,7 +124,7 @@ def _parts(number: int, index_set: Any, entry: Any, size: int) -> tuple[IntArray
 
 
 def orbit_classes(start: FloatArray, generators: Sequence[Generator]) -> EntryClasses:
-    """Orbits of the entries, with signs. Raises ModelError if a generator changes the start."""
+    """Orbits of the entries under the generators, or ModelError if one changes the start."""
     for generator in generators:
         moved = generator.moved(start)
         if not np.allclose(moved, start, rtol=1e-12, atol=0.0):

@@ -245,7 +245,7 @@ def tangents(values: Values, roots: Ids, directions: Mapping[int, int]) -> Ids:
 
 
 def needed_values(values: Values, roots: Ids) -> NDArray[np.bool_]:
-    """Mask of the values needed to compute some roots, shape (count,)."""
+    """Mask of the values that are needed to compute the values `roots`, shape (count,)."""
     needed = np.zeros(len(values), dtype=bool)
     needed[roots] = True
     for level in reversed(list(levels(values))):

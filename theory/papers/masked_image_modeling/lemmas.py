@@ -46,8 +46,8 @@ PHI = sympy.symbols(f"Phi_:{max(AREAS) + 1}", real=True)
 UPS = sympy.symbols(f"Ups_:{len(AREAS)}", real=True)
 LATENTS = sympy.symbols(f"z_:{max(AREAS) + 1}", positive=True)
 ATTENTION = sympy.symbols(f"u_:{len(AREAS)}", positive=True)
-"""Symbols of the small case: PHI and UPS are the trained row of Q, LATENTS the latents of the
-areas, and ATTENTION the attention to the keys."""
+"""In the small case, PHI and UPS are the trained row of Q, LATENTS the latents of the areas, and
+ATTENTION the attention to the keys."""
 
 
 @dataclass(frozen=True)

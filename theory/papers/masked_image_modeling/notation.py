@@ -121,7 +121,7 @@ ROWS: tuple[Row, ...] = (
     ("r", "r", "r", "sum of u_q b_q: z_m^2 A_m (1 - A_m) minus z^2 A^2 of other areas"),
     ("Sigma", "S", "S", "sum of z^2 A^2 over all areas but two"),
 )
-"""Each row: code name, letter of the paper, LaTeX, meaning, sympy assumptions, shape."""
+"""Each row holds code name, letter of the paper, LaTeX, meaning, sympy assumptions and shape."""
 
 NOTATION = Notation(
     "Huang, Wen, Chi, Liang (2024)",

@@ -169,9 +169,9 @@ class Rows:
         return np.array(indices, dtype=np.int64)
 
     def roles(self, local: bool) -> tuple[str, str, list[str]]:
-        """Name of the local or global row type of `views`, its Phi of the own area, and the rest.
+        """Names of the row type of `views`, of its Phi of the own area, and of its other scalars.
 
-        The rest are the other scalars of the row type, without Phi of the global area.
+        Phi of the global area is not among the other scalars of a local row type.
         """
         view = self.views[0 if local else 1]
         assert view is not None

@@ -145,9 +145,9 @@ def sharp_error(law: tuple[int, int, float], p: int = 3, group: int = 1) -> Sign
 
     The error is that of the sign of :math:`\sum_g (\sum_{l \in g} z_l)^p` for the law (D, C, q),
     which is the limit of large scale and small nu. The number `group` of sets in a group g divides
-    the number L of sets. If it is 1, patches attend to one set (their own or a shifted one). If it
-    is L, they attend to all sets, and the model is the linear rule sign(Z). The error is computed
-    by convolution over the groups and is exact up to rounding.
+    the number L of sets. If `group` is 1, patches attend to one set (their own or a shifted one).
+    If `group` is L, patches attend to all sets, and the model is the linear rule sign(Z). The error
+    is computed by convolution over the groups and is exact up to rounding.
     """
     D, C, q = law
     members, groups = group * C, D // (group * C)

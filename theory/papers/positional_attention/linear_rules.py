@@ -157,7 +157,7 @@ def best_link_error(weights: Sequence[int], partition: Partition, q: Probability
     """Error of the best function of the score sum_j w_j x_j with given integer weights w_j.
 
     The law of the score for y = -1 is the mirror image of its law for y = +1. The minimum error is
-    half of the sum of the smaller of both probabilities over all scores.
+    half of the sum, over all scores, of the smaller of the two probabilities.
     """
     law = score_law(weights, partition, q)
     return np.minimum(law, law[::-1]).sum() / 2

@@ -38,12 +38,12 @@ ORBITS = ("beta", "gamma", "rho")
 
 
 def row_entries() -> dict[str, sympy.Expr]:
-    """Mapping from each orbit to the number of its entries in one row of A."""
+    """Mapping from each orbit to the number of entries of this orbit in one row of A."""
     return {"beta": sympy.Integer(1), "gamma": C - 1, "rho": D - C}
 
 
 def entries() -> dict[str, sympy.Expr]:
-    """Mapping from each orbit to the number of its entries in A."""
+    """Mapping from each orbit to the number of entries of this orbit in A."""
     return {orbit: D * count for orbit, count in row_entries().items()}
 
 
@@ -93,7 +93,7 @@ def orbit_attention() -> dict[sympy.Symbol, sympy.Expr]:
 
 
 def own_attention() -> sympy.Expr:
-    """Attention G = D (Lambda + (C-1) Gamma) to the own set, multiplied by D."""
+    """G = D (Lambda + (C-1) Gamma), the attention to the own set multiplied by D."""
     counts = row_entries()
     return D * sum(counts[orbit] * ATTENTION[orbit] for orbit in ("beta", "gamma"))
 

@@ -11,8 +11,8 @@ and :math:`d\log G`.
   set, :math:`G \geq D/2`. The paper ends it at ``T1_paper``, when :math:`\gamma` exceeds the
   maximum of :math:`|\rho|` over the run; this time depends on the horizon of the run.
 - Event III is a second growth of alpha. If alpha falls after ``T1``, Event III starts at the
-  minimum of alpha before alpha exceeds alpha(T1) by 5 %. It needs alpha to be above alpha(T1) at
-  the horizon.
+  minimum of alpha before alpha exceeds alpha(T1) by 5 %. Event III is reported only if alpha is
+  above alpha(T1) at the horizon.
 
 ``patch_association`` (Definition 2.2) holds if, in every row of A, all entries inside the set are
 greater than all entries outside.
@@ -100,7 +100,7 @@ ROWS: tuple[Row, ...] = (
     ("polylog_gamma", "κγ", r"\kappa_\gamma", "the hidden polylog of Lemma 4.3, gamma"),
     ("polylog_rho", "κρ", r"\kappa_\rho", "least constant in Lemma 4.3, rho"),
 )
-"""Each row: code name, letter of the paper, LaTeX, meaning, sympy assumptions, shape."""
+"""Each row holds code name, letter of the paper, LaTeX, meaning, sympy assumptions and shape."""
 
 NOTATION = Notation("Jelassi, Sander, Li (2022)", ROWS)
 

@@ -198,7 +198,7 @@ class Plateau:
         return np.asarray(expit(-(alpha**self.p * main + self.nu * alpha * linear)))
 
     def rate(self, alpha: float) -> float:
-        """Rate of alpha under the gradient flow, minus the derivative of the risk."""
+        """Rate of alpha under the gradient flow, which is the negative derivative of the risk."""
         main, linear = self.powers
         slope = self.p * alpha ** (self.p - 1) * main + self.nu * linear
         return float((self.weights(alpha) * self.numbers.chance * slope).sum())

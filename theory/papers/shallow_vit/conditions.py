@@ -38,7 +38,7 @@ def least_share(confusion: float, sigma: float, delta: float, tau: float = 0.0) 
 
 
 def least_neurons(M: int, samples: int, sigma: float, tau: float = 0.0) -> float:
-    """Infimum of the number m of neurons at which (11) can be positive; inf if there is none."""
+    """Infimum of the number m of neurons at which condition (11) can hold; inf if it cannot."""
     room = 1 - (sigma + tau) * M / pi
     return M**2 * log(samples) / room**2 if room > 0 else inf
 

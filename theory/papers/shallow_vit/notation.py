@@ -124,7 +124,7 @@ ROWS: tuple[Row, ...] = (
     ("symmetry", "asym", r"\Delta B", "largest difference of B inside a class"),
     ("odds", "odds", r"\Delta_{\mathrm{odds}}", "largest error of the odds identity"),
 )
-"""Each row: code name, letter of the paper, LaTeX, meaning, sympy assumptions, shape."""
+"""Each row holds code name, letter of the paper, LaTeX, meaning, sympy assumptions and shape."""
 
 NOTATION = Notation("Li, Wang, Liu, Chen (2023)", ROWS)
 
