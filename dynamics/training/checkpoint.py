@@ -3,7 +3,7 @@
 A checkpoint is one ``.npz`` file without pickles that holds the *request* (system, view,
 parameters, settings, eta, steps, records, start, versions) and the *state* of the run. A checkpoint
 of another request is refused. Writing is atomic, so a killed process loses only the steps since the
-last checkpoint. On one kind of machine a resumed run ends bitwise like an uninterrupted run.
+last checkpoint. On the same kind of machine a resumed run ends bitwise like an uninterrupted run.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from dynamics.validation import InvalidRequest, path_of, refuse
 
 FORMAT = 7
 SECONDS = 5.0
-"""Least wall time between two checkpoints, in seconds."""
+"""Minimum wall time between two checkpoints, in seconds."""
 SHARE = 20.0
-"""Least wall time between two checkpoints, relative to the time of writing one checkpoint."""
+"""Minimum wall time between two checkpoints, divided by the time of writing one checkpoint."""
 TEXT, ARRAY = "checkpoint", "__array__"
 LOG = logging.getLogger(__name__)
 
@@ -55,12 +55,12 @@ class Checkpoint:
         return path if isinstance(path, Checkpoint) else cls(path_of("checkpoint", path))
 
     def part(self, name: str) -> Checkpoint:
-        """Checkpoint of one run of several, in the same folder, which the caller discards."""
+        """Checkpoint, in the same folder, of one of several runs; the caller discards the file."""
         return Checkpoint(self.path.with_name(f"{self.path.name}.{name}"), keep=True)
 
     @property
     def partial(self) -> Path:
-        """Path of the temporary file, always the same, so killed writers leave at most one file."""
+        """Path of the temporary file. Its name is fixed: killed writers leave at most one file."""
         return self.path.with_name(f"{self.path.name}.partial")
 
     def exists(self) -> bool:
@@ -72,7 +72,7 @@ class Checkpoint:
         return time.monotonic() >= self._next
 
     def write(self, request: Mapping[str, Any], state: Any) -> None:
-        """Replace the checkpoint by a new state of the request from `request_of`, atomically.
+        """Replace the file atomically by a new `state` of the run; `request` is from `request_of`.
 
         A failed write (full disk) is logged once, and the run continues.
         """
@@ -110,7 +110,8 @@ class Checkpoint:
         packed, arrays = self._load()
         if changes := different(packed["request"], request):
             raise InvalidRequest(
-                f"{_named(self.path)} holds another run ({changes}); ask for that one, or remove it"
+                f"{_named(self.path)} holds another run ({changes}); request that run, or remove "
+                "the file"
             )
         return _unpacked(packed["state"], arrays)
 
@@ -149,14 +150,14 @@ class Checkpoint:
         except (OSError, EOFError, ValueError, AttributeError, zipfile.BadZipFile) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InvalidRequest(
-            f"{_named(self.path)} cannot be read ({reason}); remove it and start anew"
+            f"{_named(self.path)} cannot be read ({reason}); remove the file and start anew"
         )
 
 
 def request_of(
     problem: Problem, start: FloatArray, records: NDArray[np.int64], **settings: Any
 ) -> dict[str, Any]:
-    """Plain values of everything that determines a run, with `records` the recorded steps.
+    """Plain values of everything that determines a run; `records` are the steps to record.
 
     The `settings` of the run are, for example, eta and steps.
     """

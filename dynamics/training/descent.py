@@ -1,9 +1,9 @@
 """Training step by step: gradient descent and other update rules.
 
 The compiled loop of `dynamics.loops.kernels.advance` takes the steps in chunks and returns the
-order parameters of every step. After each chunk a `Run` searches for events, compares the learning
-rate with the stability limit, and may write a checkpoint or stop. The sizes of the chunks do not
-change the results.
+order parameters of every step. After each chunk a `Run` searches for events and compares the
+learning rate with the stability limit. A checkpoint is written if one is due. The sizes of the
+chunks do not change the results.
 """
 
 from __future__ import annotations
@@ -44,21 +44,23 @@ from dynamics.validation import learning_rate
 from theory.events import EventRule
 
 FIRST_CHUNK, LARGEST_CHUNK = 4, 1 << 12
-"""Number of steps of the first chunk, and of the largest chunk."""
+"""Number of steps of the first chunk, and maximum number of steps of a chunk."""
 SECONDS_PER_CHUNK = 0.2
 RECORDS_AT_ONCE = 1 << 18
-"""Most numbers (states times entries) whose observables are computed in one call."""
+"""Maximum size (states times entries) of an array of states passed to one call for observables."""
 AFTER_SIGNAL = 0.5
-"""Most seconds spent on observables after an interruption; later records are dropped."""
+"""Maximum time in seconds spent on observables after an interruption. Records whose observables are
+not computed by then are dropped."""
 BETWEEN_CHECKS = 1.25
-"""Ratio of the steps of two successive checks of the stability limit, which varies slowly in log
-time."""
+"""Ratio of the step numbers of two successive checks of the stability limit. The limit varies
+slowly in log time."""
 NEVER = 1 << 62
 """Step of the next check of the stability limit when no further check is due."""
 RESTING = 1e-8
-"""Largest rate of change (per unit of time, relative to the entry) of an entry of a run at rest."""
+"""A run whose state no longer changes has converged if no gradient component exceeds this fraction
+of its entry."""
 LEAST = float(np.finfo(np.float64).tiny)
-"""Largest absolute change of an entry that always counts as rounding, for any size of the entry."""
+"""A change of an entry by at most this number counts as rounding, whatever the entry's size."""
 LOWER = "a smaller eta, or a schedule that lowers it"
 CONTINUE = "start again from its final state for the remaining steps"
 RESUME = "the same run with the same checkpoint goes on from there"
@@ -82,7 +84,7 @@ def descend(
     schedule: str | None = None,
     stages: Stages | None = None,
 ) -> Trajectory:
-    """Train step by step: by gradient descent, or by another update rule.
+    """Train step by step, by gradient descent or another update rule.
 
     Parameters
     ----------
@@ -154,7 +156,7 @@ def descend(
 def _trained(
     run: Run, settings: Mapping[str, Any], file: str | os.PathLike[str] | Checkpoint | None
 ) -> Trajectory:
-    """Take all steps of a run, and write checkpoints of its state to a file."""
+    """Take all steps of a run, and write checkpoints of the run to `file`."""
     problem, store = run.problem, None if file is None else Checkpoint.at(file)
     request: dict[str, Any] = {}
     if store:
@@ -197,10 +199,10 @@ class Records(NamedTuple):
 class Run:
     """A run in progress: present state, records and detected events.
 
-    The argument `rates` holds the learning rate of each parameter group, `updates` the update rule
-    at these rates. The attribute ``now`` is the present state followed by the memory of the rule,
-    and ``diverged`` tells whether the next state is not finite. The list ``remarks`` holds all
-    warnings so far, also those before a resume.
+    The argument `rates` holds the learning rate of each parameter group; `updates` holds the update
+    rule with these learning rates. The attribute ``now`` is the present state followed by the
+    memory of the rule, and ``diverged`` tells whether the next state is not finite. The list
+    ``remarks`` holds all warnings so far, including warnings before the run was resumed.
     """
 
     def __init__(
@@ -225,7 +227,7 @@ class Run:
         self._states = np.empty((schedule.size, self.now.size))
 
     def advance(self) -> str:
-        """Take a chunk of steps; return a remark on the learning rate, once in a run, or ""."""
+        """Take a chunk of steps; return a remark when eta first nears the stability limit."""
         remark = ""
         if self.step == self._check:
             self._check = max(self._check + 1, int(BETWEEN_CHECKS * self._check))
@@ -244,7 +246,7 @@ class Run:
         return remark
 
     def _look(self, first: int, rows: FloatArray, state: FloatArray) -> None:
-        """Search for events in the order parameters `rows` of the steps from `first` on."""
+        """Search the order parameters `rows` of consecutive steps, from `first` on, for events."""
         self.detector.feed(first, rows, state)
         self.oscillation.feed(first, rows)
 
@@ -253,7 +255,7 @@ class Run:
         return int(np.searchsorted(self.schedule, self.step + self.diverged))
 
     def records(self, interrupted: threading.Event) -> Records:
-        """Records taken so far; after an interruption the last records may lack observables."""
+        """Records taken so far; after an interruption the last records may be dropped."""
         count = self._recorded()
         steps, states = self.schedule[:count], self._states[:count]
         if not (count and steps[-1] == self.step):
@@ -276,7 +278,8 @@ class Run:
     def end(self, records: Records, remedy: str, interrupted: threading.Event) -> Outcome:
         """Outcome of the run, after applying the event rules that need the whole run.
 
-        An interrupted run has the text `remedy`. The run cannot be continued after this call.
+        The outcome of an interrupted run has the text `remedy`. The run cannot be continued after
+        this call.
         """
         after = self.now if self.diverged else self._after()
         outcome = self._outcome(after, records, remedy, interrupted)
@@ -294,7 +297,7 @@ class Run:
         return float(self.updates.time(np.array([step]))[0])
 
     def _after(self) -> FloatArray:
-        """State after the present one, for the detection of events, with NaN for infinities."""
+        """State one step later, NaN if not finite; the events at the present step are detected."""
         rows, after, step = np.empty((1, len(self.problem.order_names))), self.now.copy(), self.step
         buffers = rows, self.schedule[:0], self._states[:0]
         reached = self.problem.advance(after, self.updates, step, step + 1, buffers)
@@ -341,7 +344,7 @@ class Run:
             slope = problem.gradient(now)
             if (np.abs(slope) <= RESTING * np.abs(now) + LEAST).all():
                 found = ended(ends.CONVERGED)
-            elif plain and (now - self.updates.eta * slope == now).all():  # on all samples
+            elif plain and (now - self.updates.eta * slope == now).all():  # gradient on all samples
                 found = ended(ends.HORIZON, TOO_SMALL.format(used()))
         broken = first_not_finite(records.states[:, : self.size], records.observables)
         if broken is not None:
@@ -352,7 +355,7 @@ class Run:
         return replace(found, remedy=undefined(records.observables) or found.remedy)
 
     def replay(self, state: FloatArray, first: int, last: int) -> tuple[FloatArray, FloatArray]:
-        """Repeat the steps first..last: order parameters at each step, and the state at `last`."""
+        """Repeat the steps `first` to `last`; return order parameters and the state at `last`."""
         rows = np.empty((last - first + 1, len(self.problem.order_names)))
         record, state = np.empty((1, state.size)), state.copy()
         buffers = rows, np.array([last]), record
@@ -360,7 +363,7 @@ class Run:
         return rows, record[0]
 
     def _again(self, interrupted: threading.Event) -> Iterator[tuple[int, FloatArray, FloatArray]]:
-        """Repeat the run in chunks of (first step, order parameters, state), unless interrupted."""
+        """Repeat the run; yield the first step, order parameters and state of every chunk."""
         first, state, chunk = 0, self.start, FIRST_CHUNK
         with bar(f"{self.problem.view}, events", self.step) as progress:
             while not interrupted.is_set():
@@ -375,7 +378,7 @@ class Run:
                 first, state = last, after
 
     def event(self, rule: EventRule, records: Records) -> Event:
-        """Event of a rule; the event's state is recomputed from the last stored state before it."""
+        """Event of a rule; its state is recomputed from the last state stored before the event."""
         detected = self.detector.detections[rule.name]
         step = detected.step
         if step is None:
@@ -399,7 +402,7 @@ class Run:
         }
 
     def restore(self, state: dict[str, Any] | None) -> None:
-        """Resume from the `state` of a run of the same problem, or start anew with None."""
+        """Resume from a `state` of the same run; if it is None, the run begins at its start."""
         if state is None:
             return
         vars(self).update(state["run"])
@@ -409,7 +412,7 @@ class Run:
 
 
 def _next_chunk(steps: int, seconds: float) -> int:
-    """Number of steps of the next chunk, from the number and the duration of the last."""
+    """Number of steps of the next chunk, from the last chunk's number of steps and duration."""
     if seconds > 2 * SECONDS_PER_CHUNK:
         return max(1, steps // 2)
     return min(LARGEST_CHUNK, 4 * steps) if seconds < SECONDS_PER_CHUNK / 2 else steps

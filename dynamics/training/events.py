@@ -20,45 +20,45 @@ from theory.events import Crossing, EventRule, ExceedsRunMaximum, RisesAgain
 
 Column = Callable[[FloatArray], FloatArray]
 Chunks = Iterable[tuple[int, FloatArray, FloatArray]]
-"""Chunks of a run: first step, order parameters of consecutive steps, state at the first step."""
+"""Chunks of a run: each has its first step, the order parameters of its steps, its first state."""
 STILL_OPEN = "not decidable to this time"
-"""Reason of a `RisesAgain` event that is missing because its quantity still rises at the run's
-end."""
+"""Reason given for a missing `RisesAgain` event whose quantity still rises when the run ends."""
 TOO_LATE = "not decided: {} is known only at the end, and the run was not repeated"
 AT_REST = "not decidable: the state comes to rest, and the sign of its rate is then rounding"
 
 
 @dataclass
 class Detection:
-    """First step that satisfies a rule, or the reason why the rule is never satisfied."""
+    """First step at which a rule holds, or the reason why the rule holds at no step."""
 
     step: int | None = None
     reason: str = ""
     origin: tuple[int, FloatArray] | None = None
-    """An earlier or equal step and its state, from which the step can be recomputed."""
+    """An earlier step (or the same step) and its state, from which the event's state is
+    recomputed."""
 
 
 @dataclass
 class Rise:
-    """A quantity that falls and may rise again, for `theory.events.RisesAgain`."""
+    """Search for a rise of a quantity after its fall, for `theory.events.RisesAgain`."""
 
     relative: float
-    """Required excess of a later value of a quantity over the first value, relative to the first
+    """A rise must exceed the quantity's first value by more than this fraction of the first
     value."""
     first: float = np.nan
-    """First value of a quantity that may rise again."""
+    """First value of the quantity that may rise again."""
     last: float = np.nan
-    """Last value so far of a quantity that may rise again."""
+    """Most recent value of the quantity that may rise again."""
     least: float = np.inf
-    """Least value of a quantity before the quantity exceeded the required level."""
+    """Minimum of the quantity before it exceeded the level that `relative` requires."""
     least_step: int = -1
-    """Step of the least value of a quantity."""
+    """Step at which the quantity had its minimum `least`."""
     origin: tuple[int, FloatArray] | None = None
-    """A step before the quantity's least value, and the state at that step."""
+    """A step before the quantity's minimum, and the state at that step."""
     beyond: bool = False
-    """Whether the quantity exceeded the required level after a fall."""
+    """Whether the quantity fell and then exceeded the level that `relative` requires."""
     largest: float = 0.0
-    """Largest rise above the least value so far, relative to the least value."""
+    """Largest rise of the quantity above its minimum so far, relative to the minimum."""
     falling: bool = False
     """Whether the quantity fell in the last step."""
 
@@ -88,7 +88,7 @@ class Rise:
 
     @property
     def lasts(self) -> bool:
-        """Whether the quantity rose above the level after a fall and ends above its first value."""
+        """Whether the quantity rose above the required level and ends above its first value."""
         return self.beyond and self.last > self.first
 
     def reason(self, begin: str | None) -> str:
@@ -110,18 +110,18 @@ class Detector:
     """Detector of all events of a problem in the order parameters of consecutive steps."""
 
     rules: tuple[EventRule, ...]
-    """Event rules, sorted so that the rule of an ``after`` precedes the rules that refer to it."""
+    """Event rules; a rule comes before every rule that names it in ``after``."""
     names: tuple[str, ...]
-    """Names of the order parameters, which are the columns of the rows."""
+    """Names of the order parameters, one for each column of the rows."""
     parameters: Any
-    """Object whose attributes are the values of all further symbols, such as D."""
+    """Object whose attributes are the values of all other symbols in the rules, such as D."""
     step_time: float
     """Time of one step, the learning rate eta."""
     detections: dict[str, Detection] = field(init=False)
 
     def __post_init__(self) -> None:
         self.detections = {rule.name: Detection() for rule in self.rules}
-        # Rules on the maximum of the run need the largest quantity and the largest bound so far.
+        # An `ExceedsRunMaximum` rule needs the largest values of its quantity and its bound so far.
         # In a repeated run the largest bound is known from the start.
         maxima = [rule.name for rule in self.rules if isinstance(rule, ExceedsRunMaximum)]
         self._tops = dict.fromkeys(maxima, (-np.inf, -np.inf))
@@ -131,7 +131,7 @@ class Detector:
         self._columns: dict[tuple[str, str], Column] = {}
 
     def feed(self, first: int, rows: FloatArray, state: FloatArray) -> None:
-        """Process the order parameters `rows`, one row a step from the step `first` on.
+        """Process the order parameters `rows` of consecutive steps, from the step `first` on.
 
         The `state`, shape (n,), is the state at the step `first`.
         """
@@ -157,12 +157,12 @@ class Detector:
                 detection.origin = (first, state)
 
     def finish(self, last: int, fate: str, again: Callable[[], Chunks] | None = None) -> bool:
-        """Apply the rules on the whole run, and set the reasons of events that were not reached.
+        """Apply the rules that need the whole run, and state why the other events were not reached.
 
-        The text `fate`, such as ``"oscillating"``, excludes a later rise. The function `again`
-        repeats the run in chunks for the rules that refer to the maximum of the run or follow a
-        rule on the whole run. Returns False if some rules need `again` and it is missing or stops
-        early.
+        If the text `fate` (such as ``"oscillating"``) is not empty, no `RisesAgain` event is
+        reached, and `fate` is the reason. The function `again` repeats the run in chunks, for rules
+        that refer to the run's maximum or come after an event known only at the end. Returns False
+        if a rule needs `again`, but `again` is missing or stops early.
         """
         horizon = f"time {last * self.step_time:.6g}"
         waiting: list[EventRule] = []
@@ -197,7 +197,7 @@ class Detector:
     def _find(
         self, rules: list[EventRule], last: int, fate: str, again: Callable[[], Chunks] | None
     ) -> bool:
-        """Search a repeated run for the rules; return whether all rules are decided."""
+        """Repeat the run to find the events of `rules`; return whether all rules are decided."""
         later = Detector(tuple(rules), self.names, self.parameters, self.step_time)
         later.detections = self.detections | later.detections
         later._tops = {name: (-np.inf, level) for name, (_, level) in self._tops.items()}
@@ -218,7 +218,7 @@ class Detector:
         return decided
 
     def _holds(self, rule: EventRule, rows: FloatArray) -> NDArray[np.bool_] | None:
-        """Mask of the rows that satisfy a rule, or None if only the end of the run decides it."""
+        """Mask of the rows that satisfy a rule; None if only the run's end decides the rule."""
         if isinstance(rule, Crossing):
             return self._crossed(rule, rows)
         if isinstance(rule, ExceedsRunMaximum):
@@ -266,7 +266,7 @@ class Detector:
         self._rates = {name: tuple(rate) for name, rate in state["rates"].items()}
 
     def column(self, rule: EventRule, attribute: str) -> Column:
-        """Compile an expression to a function of rows with the order parameters `names`."""
+        """Compile an expression of a rule to a function of rows of order parameters."""
         key = (rule.name, attribute)
         if key not in self._columns:
             self._columns[key] = columns(getattr(rule, attribute), self.names, self.parameters)
@@ -282,7 +282,7 @@ def _last_nonzero(values: FloatArray, last: float) -> FloatArray:
 def columns(expression: Any, names: tuple[str, ...], parameters: Any) -> Column:
     """Compile an expression to a function of rows whose columns are the order parameters `names`.
 
-    The attributes of `parameters` are the values of all further symbols.
+    The attributes of `parameters` are the values of all other symbols in the expression.
     """
     function, letters = _compiled(expression, names)
     others = [float(getattr(parameters, letter)) for letter in letters]
@@ -296,7 +296,7 @@ def columns(expression: Any, names: tuple[str, ...], parameters: Any) -> Column:
 
 @lru_cache(maxsize=256)
 def _compiled(expression: Any, names: tuple[str, ...]) -> tuple[Callable[..., Any], list[str]]:
-    """Compiled function of order parameters and further symbols, and the names of these symbols."""
+    """Compiled function of order parameters and other symbols, and the other symbols' names."""
     import sympy
 
     symbols = {s.name: s for s in expression.free_symbols}

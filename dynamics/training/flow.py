@@ -1,7 +1,7 @@
 r"""Gradient flow, :math:`d\theta/d\tau = -g(\theta)`: training in continuous time.
 
-The problem is stiff: in units of eta times steps, fast scalars relax in a time of 0.01 to 1, slow
-scalars in 1e2 to 1e7. A small state with a compiled gradient is integrated by collocation in
+The problem is stiff: fast scalars relax in a time (eta times steps) of 0.01 to 1, slow scalars in a
+time of 1e2 to 1e7. A small state with a compiled gradient is integrated by collocation in
 logarithmic time (`dynamics.loops.kernels.collocation`), any other problem by LSODA
 (`dynamics.training.lsoda`). Events are located on the path by `dynamics.training.flow_events`.
 """
@@ -44,19 +44,19 @@ from dynamics.training.progress import Bar, bar, interruption
 from dynamics.training.settings import check_flow, record_times, starting_state
 
 MOST_IMPLICIT = 32
-"""Most entries of a state that collocation integrates; larger states use LSODA."""
+"""Maximum number of entries of a state that collocation integrates; larger states use LSODA."""
 OF_A_STEP, ENOUGH = 0.1, 1e-9
-"""Tolerance of one collocation step: the first number times rtol, but at least the smaller of rtol
-and the second number. A rate near 0, and the time of its root, have errors about 100 times the
-errors of the states."""
+"""The tolerance of a collocation step is max(OF_A_STEP * rtol, min(rtol, ENOUGH)). It is below rtol
+because a rate near 0, and the time of the rate's root, have about 100 times the errors of the
+states."""
 FINE, FINE_BY_LSODA = 1e-12, 1e-10
-"""Relative tolerance of a step of the finer path, by collocation and by LSODA; at smaller
-tolerances LSODA takes endless steps at rest."""
+"""Relative tolerances of a step of the finer path, by collocation and by LSODA. With a smaller
+tolerance LSODA would take too many steps at rest."""
 FEWEST_AGAIN, MOST_AGAIN = 500, 8
-"""Most steps of the second path: the larger of the first number and the second number times the
-steps of the first path. A path that needs more steps is limited by rounding."""
+"""The second path has at most max(FEWEST_AGAIN, MOST_AGAIN * steps of the first path) steps. A path
+that needs more steps is limited by rounding."""
 BEYOND = 1.2
-"""End time of the second path by LSODA, relative to the time of the last event."""
+"""End time of a second path by LSODA, divided by the time of the last event."""
 EARLIER = "start elsewhere, or stop at this time"
 
 
@@ -123,7 +123,7 @@ def flows(
     rtol: float = 1e-8,
     record: int | ArrayLike | None = None,
 ) -> list[Trajectory]:
-    """Integrate the gradient flows of several problems in parallel, each bitwise as by `flow`.
+    """Integrate the flows of several problems in parallel; each result is bitwise that of `flow`.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def implicit_model(problem: Problem) -> Any:
 def integrate_flow(
     problem: Problem, start: FloatArray, time: float, rtol: float, compiled: bool = True
 ) -> FlowPath:
-    """Integrate a flow from a start to the horizon `time`, without records and events.
+    """Integrate a flow from the state `start` to the horizon `time`, without records and events.
 
     With ``compiled=False`` LSODA integrates every problem.
     """
@@ -176,7 +176,7 @@ def integrate_flow(
 def integrate_flows(
     problems: Sequence[Problem], starts: Sequence[FloatArray], time: float, rtol: float
 ) -> list[FlowPath]:
-    """Integrate the flows of several problems in parallel; each bitwise as by `integrate_flow`."""
+    """Integrate several flows in parallel; each path is bitwise that of `integrate_flow`."""
     pairs = list(zip(problems, starts, strict=True))
     with interruption():
         paths = in_threads(lambda pair: _by_collocation(pair[0], pair[1], time, rtol), pairs)
@@ -208,7 +208,7 @@ def _by_collocation(
 
 
 def _proceed(running: Integration, most: int, shown: Bar | None = None) -> str:
-    """Integrate to the end, `most` steps, or an interruption; return the kind of the outcome."""
+    """Integrate until the end, `most` steps or an interruption; return the kind of the outcome."""
     with interruption() as interrupted:
         while True:
             before = running.steps
@@ -232,7 +232,7 @@ def _path(
     kind: str,
     failure: str = "",
 ) -> FlowPath:
-    """FlowPath of a collocation; `tolerances` are the requested one and the one of a step."""
+    """FlowPath of a collocation; `tolerances` are the requested tolerance and that of one step."""
     rtol, reported = tolerances
     made = Polynomials(running.path(), start, running.data) if running.steps else None
     nodes, at = (made.path.nodes, made) if made else (NO_STEPS, lambda _: start)
@@ -241,9 +241,10 @@ def _path(
 
 
 def _again(path: FlowPath, end: float) -> FlowPath | None:
-    """Integrate the flow again: finer, or looser if the path is already near rounding.
+    """Integrate the flow again at a smaller tolerance, or a larger one if `path` is near rounding.
 
-    The second path may stop before `end`; the result is None if its first step fails.
+    The second path may stop before `end`. The result is None if the first step of the second path
+    fails.
     """
     problem, start, at = path.problem, path.at(0.0), path.at
     least = FINE if isinstance(at, Polynomials) else FINE_BY_LSODA
@@ -259,7 +260,7 @@ def _again(path: FlowPath, end: float) -> FlowPath | None:
 
 
 def _observed(problem: Problem, states: FloatArray) -> dict[str, FloatArray]:
-    """Observables of every state, computed one by one if the problem does not accept arrays."""
+    """Observables of all states, computed one by one if the problem takes only single states."""
     if hasattr(problem, "observables_along"):
         return problem.observables_along(states)
     return columns_of([problem.observables(state) for state in states])
@@ -312,8 +313,8 @@ def _trajectory(path: FlowPath, time: float, record: int | ArrayLike | None = No
 def _far_enough(path: FlowPath, located: dict[str, EventTime]) -> float:
     """Time up to which a path is compared with a second path, or 0 for no comparison.
 
-    The comparison ends at the last event found by LSODA, whose steps at rest are expensive, unless
-    an event is undecided.
+    On a path by LSODA the comparison ends soon after the last event, because steps at rest are
+    expensive. It covers the whole path if an event is undecided or depends on the whole run.
     """
     end, rules = float(path.nodes[-1]), path.problem.events
     if not rules or end <= np.finfo(np.float64).tiny:
@@ -328,7 +329,7 @@ def _far_enough(path: FlowPath, located: dict[str, EventTime]) -> float:
 
 
 def _events(problem: Problem, path: FlowPath, located: dict[str, EventTime]) -> Events:
-    """Events with their states at the located times, including events not reached."""
+    """Events and their states at the located times; events not reached are included as missing."""
     horizon, size = float(path.nodes[-1]), path.at(0.0).size
     whole = {rule.name for rule in problem.events if rule.whole_run}
     events = Events()

@@ -1,13 +1,13 @@
 """Event times of a gradient flow: roots inside the integration steps of its path.
 
-The function of each rule is evaluated at the ends of every step and at points between, and
-interpolated. Where the interpolant comes near 0 without a change of sign, the function is evaluated
-too, and the step is bisected until the sign is certain.
+An event rule holds where its functions are positive. A function is evaluated at several points of
+every step and interpolated between them. Where the interpolant comes near 0 without a change of
+sign, the function is evaluated again, and the step is bisected until the sign is certain.
 
-The flow is integrated at two tolerances, and events are located on the finer path. The path's error
-is estimated from the distance of the other path and the tolerance of a few steps. A rule is
-satisfied if its functions exceed their errors. The error of an event time is half the width of the
-interval in which the function is smaller than its error.
+The flow is integrated at two tolerances, and events are located on the finer path. The error of the
+finer path is estimated from its distance to the other path and the tolerance of a few steps. A rule
+counts as satisfied only if its functions exceed their errors. The error of an event time is half
+the width of the interval in which the function is smaller than its error.
 """
 
 from __future__ import annotations
@@ -28,21 +28,20 @@ from theory.events import Crossing, EventRule, ExceedsRunMaximum, RisesAgain
 
 UNRESOLVED = "not decidable: the integration error of its time exceeds the time"
 STEPS = 4.0
-"""Number of step errors that add up in the error of a state. Without a second path, the number of
-step errors is this times the square root of the number of steps."""
+"""Ratio of the error of a state to the error of one step. Without a second path, the ratio is
+multiplied by the square root of the number of steps."""
 LOOKS, MOST_LOOKS, IN_GAP = 7, 64, 8
-"""Three numbers of points, in this order: evaluation points in a step, ends included; approximate
-limit on the evaluations of a function in one step; points between two evaluations at which the
-interpolant is computed."""
+"""A function is evaluated at `LOOKS` points of a step, ends included, and at about `MOST_LOOKS`
+more points at most. Between two of these points the interpolant is computed at `IN_GAP` points."""
 CLOSE, GRID, ROUNDS = 1e-12, 33, 12
-"""Three settings of the search for a root, in this order: relative accuracy of the time; grid
-points of each refinement; most refinements."""
+"""A root is located with the relative accuracy `CLOSE`, by at most `ROUNDS` successively finer
+grids of `GRID` points."""
 ROUNDED = float(np.sqrt(np.finfo(np.float64).eps))
-"""Relative error by which rounding moves the time of a minimum."""
+"""Relative error of the time of a minimum that is due to rounding."""
 ROUNDING = 2.0**-40
 """Relative rounding error of the gradient at the start, where the path has no other error."""
 TINY = float(np.finfo(np.float64).tiny)
-"""Replacement of a function value of exactly 0, so that it has a sign."""
+"""A function value of exactly 0 is replaced by plus or minus this number, and so has a sign."""
 NOTHING = np.empty(0)
 
 NODES = -np.cos(np.pi * np.arange(LOOKS) / (LOOKS - 1))
@@ -50,8 +49,8 @@ BETWEEN = (NODES[:-1, None] + np.diff(NODES)[:, None] * (np.arange(IN_GAP) + 0.5
 COEFFICIENTS = np.linalg.inv(chebyshev.chebvander(NODES, LOOKS - 1))
 ON_GRID = chebyshev.chebvander(BETWEEN, LOOKS - 1) @ COEFFICIENTS
 POSITIONS, PLACES = 0.5 + 0.5 * NODES, (0.5 + 0.5 * BETWEEN).reshape(-1, IN_GAP)
-"""Positions (0 to 1) in a step of the evaluation points, and of the points in each gap between
-evaluation points."""
+"""Positions in a step, from 0 to 1: of the evaluation points, and of the points in each gap between
+two evaluation points."""
 
 
 @dataclass(frozen=True)
@@ -66,10 +65,10 @@ class EventTime:
 def locate_events(
     path: FlowPath, other: FlowPath | None = None, records: FloatArray = NOTHING
 ) -> dict[str, EventTime]:
-    """Locate all events of the problem on a path; returns name of the rule -> `EventTime`.
+    """Locate all events of a path's problem; returns the `EventTime` of each rule by its name.
 
-    The same flow at another tolerance, `other`, may end earlier. Rules are also evaluated at the
-    times `records`.
+    The path `other` is the same flow at another tolerance; it may end earlier. Rules are also
+    evaluated at the times `records`.
     """
     searches = [_Search(path, None, records)]
     if other is not None:
@@ -97,13 +96,13 @@ def locate_events(
 
 
 class _Function(NamedTuple):
-    """A function of rows of order parameters whose sign decides a rule."""
+    """A function of the order parameters; a rule holds where all its functions are positive."""
 
     value: Column
     counts: bool = False
     """Whether a value of exactly 0 counts as positive."""
     error: float = 0.0
-    """Error of the function in addition to the error from the path."""
+    """Part of the function's error that is not due to the error of the path."""
 
     def signed(self, rows: FloatArray) -> FloatArray:
         """Values of the function, never 0, and positive where the condition holds."""
@@ -112,7 +111,7 @@ class _Function(NamedTuple):
 
 
 class _Search:
-    """Search for events on a path, whose error is estimated from the distance of another path."""
+    """Search for events on `path`; the distance of `other` serves to estimate the path's error."""
 
     def __init__(self, path: FlowPath, other: FlowPath | None, records: FloatArray) -> None:
         self.path, self.other, self.end = path, other, float(path.nodes[-1])
@@ -142,7 +141,7 @@ class _Search:
         return columns(expression, self.path.problem.order_names, self.path.problem.parameters)
 
     def changes(self, time: float) -> FloatArray:
-        """Changes of order parameters at a time by errors of the path, shape (changes, names)."""
+        """Possible errors of the order parameters at a time, shape (errors, order parameters)."""
         if time not in self._changes:
             self._changes[time] = self._changes_at(time)
         return self._changes[time]
@@ -164,7 +163,7 @@ class _Search:
         error = error if time > 0.0 else 0.0 * error
         known = getattr(problem, "gradient_error", lambda _: None)(state)
         of_slope = of_slope + (0.0 if known is None else known)
-        # Signs from the binary digits of an entry's index: any two entries differ in some pattern.
+        # Signs from the binary digits of an entry's index: any two entries differ in some row.
         digits = np.arange(state.size)[:, None] >> np.arange((state.size - 1).bit_length() + 1)
         signs = np.where(digits.T & 1, -1.0, 1.0)
         moved = [
@@ -174,13 +173,13 @@ class _Search:
         return np.vstack([apart, -apart, np.array(moved) - path.order_rows(now)])
 
     def _error(self, function: _Function, rows: FloatArray, time: float) -> FloatArray:
-        """Error of a function at rows, from the errors of the path at a time."""
+        """Error of a function at each of the `rows`, from the errors of the path at `time`."""
         moved = rows[:, None, :] + self.changes(time)
         values = function.value(moved.reshape(-1, rows.shape[1])).reshape(len(rows), -1)
         return np.abs(values - function.value(rows)[:, None]).max(axis=1) + function.error
 
     def _looks(self, functions: list[_Function], begin: float) -> tuple[FloatArray, FloatArray]:
-        """Evaluation times of the functions from `begin` on, and order parameters at them."""
+        """Evaluation times of `functions` from `begin` on, and order parameters at these times."""
         closer = [times for each in functions for times in self._closer(each, begin)]
         more = np.concatenate([np.array([begin]), self.records, *closer])
         times = np.append(self.times[:, 1:].ravel(), more)
@@ -219,7 +218,7 @@ class _Search:
     def _first(
         self, functions: list[_Function], begin: float, width: float, resolution: float = 0.0
     ) -> EventTime:
-        """First time after `begin` (known within `width`) at which all functions are positive."""
+        """First time at which all functions are positive after `begin`, whose error is `width`."""
         after = min(begin + max(width, 4.0 * CLOSE * begin), self.end)
         times, rows = self._looks(functions, after)
         holds = np.min([each.signed(rows) for each in functions], axis=0) > 0
@@ -241,13 +240,13 @@ class _Search:
         row = self.path.order_rows(np.array([before]))
         turning = [f for f in functions if f.signed(row)[0] <= self._error(f, row, before)[0]]
         error = max(self._half_width(each, time) for each in turning or functions)
-        if low == 0.0 and error >= time:  # the function soon exceeds its error
+        if low == 0.0 and error >= time:  # the function exceeds its error from the start on
             exact = functions[0].value(self.path.order_rows(np.zeros(1)))[0] == 0.0
             return EventTime(0.0, "", 0.0 if exact else float(times[k]))
         return _resolved(EventTime(time, "", error))
 
     def _held_by_record(self, functions: list[_Function], after: float) -> bool:
-        """Whether all functions are positive at some record of the other path after a time."""
+        """Whether all functions are positive at a record of the other path not before `after`."""
         assert self.other is not None
         rows = self.other.order_rows(self.records[self.records >= after])
         return bool((np.min([each.signed(rows) for each in functions], axis=0) > 0).any())
@@ -274,9 +273,10 @@ class _Search:
             yield from part[sure]
 
     def _half_width(self, function: _Function, time: float, flat: bool = False) -> float:
-        """Distance from a root or minimum at which the rising function exceeds its error.
+        """Distance from a root or minimum at `time` beyond which the function exceeds its error.
 
-        The distance is infinite if the function does not exceed its error down to the start.
+        The distance is infinite if the function does not exceed its error back to the start of the
+        path.
         """
         at = lambda times: function.value(self.path.order_rows(times))  # noqa: E731
         row = self.path.order_rows(np.array([time]))
@@ -289,7 +289,7 @@ class _Search:
 
         far = CLOSE * time * np.exp2(np.arange(40, dtype=np.float64))
         far = np.append(far[far < time], time)
-        # The excess is required at two points: a rounded value may exceed its error by chance.
+        # Two neighbouring values must exceed their errors: one rounded value may do so by chance.
         known = beyond(far) >= 0
         known[:-1] &= known[1:]
         if not known.any():
@@ -312,7 +312,7 @@ class _Search:
         return found
 
     def _rise(self, rule: RisesAgain, begin: float) -> EventTime:
-        """Minimum before a lasting rise: a root of the quantity's rate, if the rate is known."""
+        """Time of the minimum before a lasting rise; the root of the quantity's rate if known."""
         from sympy import Symbol
 
         quantity = self._column(rule.quantity)
@@ -338,9 +338,9 @@ class _Search:
 
 
 def _near(values: FloatArray) -> tuple[NDArray[np.bool_], FloatArray]:
-    """Gaps between evaluation points in which the interpolant may change sign, and the places.
+    """Mask of gaps in which the interpolant may change sign twice, and the position in each gap.
 
-    Only gaps with the same sign at both ends count.
+    A gap lies between two evaluation points, at which the function must have the same sign.
     """
     between = (values @ ON_GRID.T).reshape(len(values), LOOKS - 1, IN_GAP)
     tail = np.abs(values @ COEFFICIENTS[LOOKS // 2 + 1 :].T).sum(axis=1)
@@ -357,8 +357,8 @@ def rising(
 ) -> tuple[float, float]:
     """Bracket the place at which a function becomes positive, by successively finer grids.
 
-    The function maps places, shape (P,), to values, not positive at `low` and positive at `high`.
-    The bracket has the relative width `part`.
+    The function maps places, shape (P,), to values. It is positive at `high`, but not at `low`. The
+    bracket has the relative width `part`.
     """
     for _ in range(ROUNDS):
         if high - low <= part * high:
@@ -370,7 +370,7 @@ def rising(
 
 
 def lowest(function: Callable[[FloatArray], FloatArray], times: FloatArray, k: int) -> float:
-    """Time of the minimum near ``times[k]`` of a function of times, shape (T,)."""
+    """Time near ``times[k]`` at which a function of times, shape (T,), has its minimum."""
     grid = times[[max(k - 1, 0), k, min(k + 1, times.size - 1)]]
     for _ in range(ROUNDS):
         grid = np.linspace(grid[0], grid[-1], GRID)
@@ -386,6 +386,6 @@ def _above(quantity: Column, level: float, rows: FloatArray) -> FloatArray:
 
 
 def _resolved(event: EventTime) -> EventTime:
-    """Return the event, or an undecided event if its time is below its uncertainty."""
+    """Return the event, or an undecided event unless the uncertainty is smaller than the time."""
     known = event.time is None or event.uncertainty < event.time
     return event if known else EventTime(None, UNRESOLVED)

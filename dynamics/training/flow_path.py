@@ -1,4 +1,4 @@
-"""An integrated flow: its steps, the states between the steps, and the errors of a step."""
+"""An integrated flow: times of the steps, states at any time, and allowed errors of a step."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from dynamics.results.outcome import HORIZON
 
 MAX_STEPS = 200_000
 TOO_MANY = (
-    f"{MAX_STEPS:,} steps of the integrator do not reach the horizon, as where the gradient jumps; "
-    "try gradient descent, or a flow that stops before"
+    f"{MAX_STEPS:,} steps of the integrator do not reach the horizon, perhaps because the "
+    "gradient jumps; try gradient descent, or a flow that stops before"
 )
 NO_STEPS = np.array([0.0, np.finfo(np.float64).tiny])
 """Times of the steps of a path whose first step failed."""
@@ -36,9 +36,9 @@ class Allowed:
     problem: Problem
     rtol: float
     floor: FloatArray
-    """Absolute tolerance of each entry, added if the entry and its rate are rounding."""
+    """Absolute tolerance of each entry, added if the entry and its rate are at rounding level."""
     time: float
-    """Longest time over which a state changes."""
+    """Time interval for which the change of an entry is estimated from its rate."""
 
     def __call__(self, state: FloatArray) -> FloatArray:
         """Allowed error of each entry, shape (n,)."""
@@ -46,7 +46,7 @@ class Allowed:
         return self.rtol * size + np.where(self.rounding(state, size), self.floor, 0.0)
 
     def rounding(self, state: FloatArray, size: FloatArray) -> Any:
-        """Mask of entries whose rates are rounding, like the compiled function `find_floor`."""
+        """Mask of entries whose rates are at rounding level, as in the compiled `find_floor`."""
         small = self.rtol * size < self.floor
         if not small.any():
             return small
@@ -94,18 +94,17 @@ class FlowPath:
     nodes: FloatArray
     """Times of the accepted steps, ascending."""
     at: Callable[[float], FloatArray]
-    """Function: time -> state."""
+    """Function that maps a time to the state at this time."""
     error: Callable[[FloatArray], FloatArray]
-    """Function: state -> allowed error of each entry in one step."""
+    """Function that maps a state to the allowed error of each entry in one step."""
     rtol: float = 0.0
     """Relative tolerance of the path."""
     of_step: float = 0.0
-    """Relative tolerance of one step, which collocation may choose smaller than that of the
-    path."""
+    """Relative tolerance of one step; collocation may use a smaller tolerance than `rtol`."""
     kind: str = HORIZON
     """Kind of the outcome of the integration."""
     failure: str = ""
-    """Reason why the gradient failed, empty if unknown."""
+    """Reason why the integration failed, empty if unknown."""
 
     def states(self, times: FloatArray) -> FloatArray:
         """States at the given times, shape (T, n)."""
@@ -117,7 +116,7 @@ class FlowPath:
         return np.array([self.at(time) for time in times])
 
     def inside(self, steps: IntArray, positions: FloatArray) -> FloatArray:
-        """Times at positions 0 to 1 in the given steps, shape (steps, positions)."""
+        """Times at relative positions (0 to 1) in the given steps, shape (steps, positions)."""
         low, high = self.nodes[steps][:, None], self.nodes[steps + 1][:, None]
         times = low + (high - low) * positions
         if isinstance(self.at, Polynomials):  # positions are in logarithmic time
@@ -126,10 +125,10 @@ class FlowPath:
         return np.clip(times, low, high)
 
     def along(self, times: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """States at times and minus their derivatives, each of shape (T, n).
+        """States and their negative time derivatives at the given times, each of shape (T, n).
 
-        A path without derivatives returns gradients instead. During fast relaxation a gradient
-        magnifies the error of the state, the derivative of the path does not.
+        If the path has no derivatives, gradients are returned instead. During fast relaxation a
+        gradient magnifies the error of the state, but the derivative of the path does not.
         """
         states = self.states(times)
         if isinstance(self.at, Polynomials):
@@ -143,7 +142,7 @@ class FlowPath:
         return states, slopes
 
     def order_rows(self, times: FloatArray) -> FloatArray:
-        """Order parameters at times, shape (T, order parameters), with rates from `along`."""
+        """Order parameters at times, shape (T, order parameters); `along` gives the rates."""
         rows = np.full((times.size, len(self.problem.order_names)), np.nan)
         if isinstance(self.at, Polynomials):
             rows = self.at.order_rows(times, rows.shape[1])

@@ -1,8 +1,8 @@
 """Integration of any flow by scipy's LSODA, with tolerances that follow the entries' sizes.
 
-The tolerance of every entry is relative to its present size, because entries start small and may
-fall far before they grow. An entry that is rounding together with its rate has an absolute
-tolerance, so that it does not limit the step size.
+The tolerance of every entry is relative to the entry's present size, because entries start small
+and may fall far before they grow. An entry has an absolute tolerance if both the entry and its rate
+are at rounding level. Such an entry then does not limit the step size.
 """
 
 from __future__ import annotations
@@ -26,27 +26,28 @@ from dynamics.training.flow_path import (
 from dynamics.training.progress import bar, interruption
 
 FEWEST_STEPS = 64
-"""Least number of steps of a flow; larger steps at rest would miss a later change."""
+"""Minimum number of steps of a flow. With longer steps at rest LSODA would miss a later change."""
 FALL = 0.1
-"""Ratio of an entry to the size for which its tolerance was set, below which LSODA is restarted."""
+"""LSODA restarts if an entry falls below this fraction of the size for which its tolerance was
+set."""
 CREDIT, COST = 160, 20
-"""Restart budget: LSODA starts with the first number of credits, gains 1 a step up to that number,
-and pays the second number for a restart. With less credit, tolerances stop following the entries.
+"""LSODA starts with `CREDIT` credits, gains one credit a step up to `CREDIT`, and pays `COST`
+credits for a restart. With fewer than `COST` credits the tolerances stop following the entries.
 """
 ROUNDED = 1e-12
-"""Largest rate that may be rounding, relative to the largest rate of all entries."""
+"""A rate may be rounding if it is at most this fraction of the largest rate of all entries."""
 BETWEEN_PROBES = 8
 """Number of LSODA steps between two checks for small entries."""
 
 
 class _Lsoda:
-    """scipy's LSODA from time 0, restarted when an entry falls below its tolerance."""
+    """scipy's LSODA from time 0, restarted with smaller tolerances when entries become small."""
 
     def __init__(
         self, problem: Problem, start: FloatArray, end: float, rtol: float, floor: FloatArray
     ) -> None:
         self.problem, self.end, self.rtol, self._floor = problem, end, rtol, floor
-        # States, in the last step, at which the gradient is not finite.
+        # States tried in the last step at which the gradient is not finite.
         self.refused: list[FloatArray] = []
         self._slope = self._last = -problem.gradient(start)
         self._tolerance, self._followed = floor.copy(), np.ones(start.size, dtype=bool)
@@ -61,12 +62,12 @@ class _Lsoda:
         self._begin(0.0, start)
 
     def _too_small(self, size: FloatArray) -> Any:
-        """Mask of entries smaller than the sizes for which their tolerances were set."""
+        """Mask of entries that fell below `FALL` times the size for which the tolerance was set."""
         fallen = OF_FLOOR * self.rtol * size < FALL * self._tolerance
         return fallen & (self._tolerance > LEAST) & self._followed
 
     def _may_follow(self, state: FloatArray, size: FloatArray, time: float) -> Any:
-        """Mask of fallen entries above rounding level; entries at it are excluded from now on."""
+        """Mask of fallen entries above rounding level; entries at rounding level stay excluded."""
         fallen, below = self._too_small(size), self._tolerance < self._floor
         if not (fallen | below).any():
             return fallen
@@ -75,7 +76,7 @@ class _Lsoda:
         return fallen & ~rounding & self._followed
 
     def _set_tolerance(self, fallen: Any, size: FloatArray) -> bool:
-        """Reset tolerances to the sizes of entries or to rounding; return whether any changed."""
+        """Set tolerances by the entries' sizes or by rounding; return whether any changed."""
         below = self._tolerance < self._floor
         if not (fallen.any() or (below & ~self._followed).any()):
             return False
@@ -184,7 +185,7 @@ def by_lsoda(
     with interruption() as interrupted, bar(f"flow, {problem.view}") as shown:
         while solver.status == "running":
             piece = solver.step()
-            stuck = solver.t <= nodes[-1]  # the step is below the spacing of floats
+            stuck = solver.t <= nodes[-1]  # the step is smaller than the spacing of floats
             if stuck or solver.status == "failed" or not np.isfinite(solver.y).all():
                 failure = gradient_failure(problem, solver.refused[0]) if solver.refused else ""
                 kind = ends.PRECISION_LOST if failure else ends.DIVERGED

@@ -1,4 +1,4 @@
-"""Mini-batches: the samples of every step, determined by the number of the step alone.
+"""Mini-batches of samples, determined by the seed and the number of the step alone.
 
 Every epoch uses each sample once: the batches of an epoch are slices of a new permutation. A run
 can therefore be resumed at any step.
@@ -39,7 +39,7 @@ class MiniBatches:
 
 
 def fingerprint(arrays: Iterable[np.ndarray]) -> str:
-    """Hash of random numbers (16 hexadecimal digits) by which a resumed run checks its samples."""
+    """Hash of arrays, 16 hexadecimal digits; a resumed run compares the hash of its samples."""
     digest = hashlib.sha256()
     for array in arrays:
         digest.update(np.ascontiguousarray(array).tobytes())
@@ -49,7 +49,7 @@ def fingerprint(arrays: Iterable[np.ndarray]) -> str:
 def sampling_settings(
     samples: int | None, seed: int | Generator, options: Mapping[str, Any] | Any
 ) -> dict[str, Any]:
-    """Settings of a problem on samples, without training options that are None."""
+    """Settings of a problem trained on samples; options that are None are omitted."""
     fields = options if isinstance(options, Mapping) else asdict(options)
     stated = {"samples": samples, "seed": seed if isinstance(seed, int) else "generator"}
     return {name: value for name, value in (stated | dict(fields)).items() if value is not None}

@@ -11,8 +11,8 @@ from dynamics.problem import FloatArray
 LEAST_STREAK = 50
 MAX_SAMPLES = 4096
 VANISHING = 0.5
-"""Least ratio of the extrapolated final amplitude to the last amplitude of a lasting
-oscillation."""
+"""An oscillation lasts if its extrapolated final amplitude exceeds this fraction of the last
+amplitude."""
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Oscillation:
     sizes: FloatArray = field(default_factory=lambda: np.empty(0))
 
     def feed(self, first: int, rows: FloatArray) -> None:
-        """Process the order parameters `rows`, one row a step from the step `first` on."""
+        """Process the order parameters `rows` of consecutive steps, from the step `first` on."""
         rate = np.concatenate([[self.previous], rows[:, self.column]])
         steady = np.flatnonzero(~(np.sign(rate[1:]) * np.sign(rate[:-1]) < 0))
         if steady.size:
@@ -52,9 +52,10 @@ class Oscillation:
         vars(self).update(state)
 
     def decay(self, last: int) -> float | None:
-        """Factor of the amplitude per step if it decays geometrically to 0, else None.
+        """Factor per step of an amplitude that decays geometrically to 0, else None.
 
-        The final amplitude is extrapolated from three means over the window of `lasting`.
+        The final amplitude is extrapolated from the means in three equal parts of the last steps
+        that `lasting` uses.
         """
         window = max(LEAST_STREAK, last // 10)
         count = int(np.count_nonzero(self.sampled > last - window)) // 3
@@ -69,8 +70,8 @@ class Oscillation:
     def lasting(self, last: int) -> bool:
         """Whether a run that ends at step `last` has a lasting period two.
 
-        Each of the last tenth of the steps (at least 50) must reverse the rate, and the amplitude
-        must not fall by half from the first to the second half of these steps.
+        Every step in the last tenth of the run (at least 50 steps) must reverse the rate, and the
+        amplitude must not fall by half from the first to the second half of these steps.
         """
         window = max(LEAST_STREAK, last // 10)
         if last - self.began < window:

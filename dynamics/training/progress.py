@@ -1,7 +1,7 @@
 """Progress display and interruption of a long run.
 
-Progress is a bar on a terminal, and a line every 30 seconds on any other stderr (a pipe, the log of
-a batch system). Ctrl-C and SIGTERM end a run, and the run keeps its records so far.
+Progress is shown as a bar on a terminal, and as a line every 30 seconds if stderr is a pipe or a
+file. Ctrl-C and SIGTERM end a run, and the run keeps its records so far.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 from tqdm import tqdm
 
 DELAY = 1.0
-"""Seconds of a run before its progress bar appears."""
+"""Time in seconds from the start of a run until its progress bar appears."""
 EVERY = 30.0
 """Seconds between two progress lines if stderr is not a terminal."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -30,12 +30,12 @@ _repeats: list[threading.Timer] = []
 
 
 class Bar(tqdm):  # type: ignore[misc]  # tqdm has no types
-    """tqdm bar without tqdm's thread and interprocess lock, which killed processes leave behind."""
+    """tqdm bar without tqdm's monitor thread, and without the lock that a killed process leaks."""
 
     monitor_interval = 0
 
     def say(self, words: str) -> None:
-        """Set the text at the end of the bar from the next update on."""
+        """Set the text that the bar shows at its end from the next update on."""
         self.set_postfix_str(words, refresh=False)
 
 
@@ -45,9 +45,9 @@ Bar.set_lock(threading.RLock())
 def bar(what: str, total: int | None = None, done: int = 0, unit: str = "steps") -> Bar:
     """Progress bar with steps, steps per second and remaining time, shown after `DELAY` seconds.
 
-    If stderr is not a terminal, a line every `EVERY` seconds replaces the bar. Workers of a sweep
-    show nothing. The text `what` precedes the bar; `done` steps of an earlier process do not count
-    for the speed.
+    If stderr is not a terminal, a line every `EVERY` seconds replaces the bar, and workers of a
+    sweep show nothing. The text `what` precedes the bar. The `done` steps of an earlier process are
+    excluded from the speed.
     """
     terminal = sys.stderr.isatty()
     look: dict[str, Any] = {"delay": DELAY, **_size()}
@@ -91,7 +91,7 @@ def is_command() -> bool:
 
 
 def leave_at_signals() -> None:
-    """Make Ctrl-C and SIGTERM end a command with one line at once, until `main` handles signals."""
+    """Exit at once with a one-line message at Ctrl-C or SIGTERM, until `main` handles signals."""
     for number in SIGNALS:
         signal.signal(number, _leave)
     # At exit Python raises a signal again if its KeyboardInterrupt passed through C code.
@@ -105,7 +105,7 @@ def _leave(*_: object) -> None:
 
 @contextmanager
 def interruption() -> Iterator[threading.Event]:
-    """Context with an event that Ctrl-C and SIGTERM set, after which a run ends with its chunk.
+    """Context with an event that Ctrl-C or SIGTERM sets; a run then ends after its chunk.
 
     A second signal, or a signal while numba compiles, raises KeyboardInterrupt at once. Nested
     contexts share one event. Only the main thread receives signals, so in another thread the event
@@ -137,8 +137,8 @@ def interruption() -> Iterator[threading.Event]:
 def termination() -> Iterator[None]:
     """Context in which SIGTERM and Ctrl-C raise KeyboardInterrupt.
 
-    An interrupt that C code drops (LLVM calling back into Python) is raised again. An error that
-    the interrupt causes is reported as the interrupt.
+    An interrupt that C code drops (LLVM calling back into Python) is raised again. An exception
+    that the interrupt causes is replaced by KeyboardInterrupt.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

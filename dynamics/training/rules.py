@@ -27,10 +27,10 @@ from theory.program import run_floats
 from theory.update_rules import CONSTANTS, RULES, UpdateRule, own_rule
 
 ROUNDING = 64 * float(np.finfo(np.float64).eps)
-"""Largest gradient or change of an entry that may be pure rounding, relative to the largest
-entry."""
+"""A gradient component or a change may be pure rounding if it is at most this fraction of the
+largest gradient component or entry."""
 AMPLIFIED = 1e3
-"""Least ratio of a step to eta times a rounding-level gradient at which a run carries a remark."""
+"""A run carries a remark if a step exceeds eta times a rounding-level gradient by this factor."""
 BELOW_ONE = np.nextafter(1.0, 0.0)
 RANGES: dict[str, Callable[[str, object], Any]] = {
     "momentum": partial(real, at_least=0.0, at_most=BELOW_ONE),
@@ -39,7 +39,7 @@ RANGES: dict[str, Callable[[str, object], Any]] = {
     "eps": partial(real, at_least=0.0),
     "weight_decay": partial(real, at_least=0.0),
 }
-"""Constant of a rule -> check of its value."""
+"""Function that checks a constant's value, by the name of the constant."""
 
 
 def rule(name: str | UpdateRule | Callable[..., Any], **constants: Any) -> UpdateRule:
@@ -87,7 +87,7 @@ def rule(name: str | UpdateRule | Callable[..., Any], **constants: Any) -> Updat
 
 
 def _checked(name: str, value: object, default: object) -> Any:
-    """Check that the constant `name` of a rule is in its range, and return its value."""
+    """Check that the `value` of a rule's constant is in the constant's range, and return it."""
     if isinstance(default, bool):
         if value not in (True, False):
             refuse(name, value, "is not a truth value", "True or False", default)
@@ -96,7 +96,7 @@ def _checked(name: str, value: object, default: object) -> Any:
 
 
 def rule_of(problem: Problem, name: Any) -> UpdateRule:
-    """Update rule for a `name` as in `rule`; ``step`` is the rule of the problem's model."""
+    """Update rule for an argument of `rule`; ``step`` names the rule of the problem's model."""
     if not isinstance(name, str) or name != "step":
         return rule(name)
     if (own := problem.own_rule()) is None:
@@ -108,7 +108,7 @@ def requested(given: Mapping[str, Any], default: DefaultRun) -> dict[str, Any]:
     """Rule, schedule and stages of a command or a sweep, as arguments of `dynamics.descend`.
 
     Entries missing in `given` are taken from the system's default run. Raises InvalidRequest for an
-    invalid rule or constant, or for a rule other than the default without eta.
+    invalid rule or constant, or if eta is missing for a rule other than the default.
     """
     name = given.get("rule", default.rule)
     constants = {n: given[n] for n in CONSTANTS if n in given}
@@ -131,7 +131,7 @@ def requested(given: Mapping[str, Any], default: DefaultRun) -> dict[str, Any]:
 
 
 def check_rated(given: Mapping[str, Any], default: DefaultRun) -> None:
-    """Refuse settings with a rule other than the default and without ``eta``."""
+    """Raise InvalidRequest if ``eta`` is missing for a rule other than the default and ``gd``."""
     name = given.get("rule", default.rule)
     if name not in (default.rule, "gd") and "eta" not in given:
         raise InvalidRequest(
@@ -147,16 +147,17 @@ def default_words(default: DefaultRun) -> dict[str, str]:
 
 
 def _usual(rule: UpdateRule) -> UpdateRule | None:
-    """The rule of `RULES` with the same name, or None for a user's function."""
+    """The rule of `RULES` with the name of `rule`, or None for a user's function."""
     known = RULES.get(rule.name)
     return known if known is not None and known.function is rule.function else None
 
 
 def in_words(entries: Mapping[str, Any], parameters: Collection[str]) -> dict[str, Any]:
-    """Entries of a sweep with rule and stages as text.
+    """Entries of a sweep, with the rule and the stages converted to text.
 
-    A rule with non-default constants becomes its name and these constants, called ``rule.NAME`` if
-    the model has a parameter of the same name. Raises InvalidRequest if the rule has no name.
+    Constants of the rule that differ from their defaults become entries of their own. Such an entry
+    is called ``rule.NAME`` if the model has a parameter NAME. Raises InvalidRequest if the rule has
+    no name.
     """
     made = dict(entries)
     chosen, stages = made.get("rule", "gd"), made.get("stages", "")
@@ -172,7 +173,7 @@ def in_words(entries: Mapping[str, Any], parameters: Collection[str]) -> dict[st
 
 
 def under(problem: Problem, rule: UpdateRule, stages: Stages | None = None) -> Problem:
-    """Replace the scalars of a problem by those on which training by the rule and stages closes."""
+    """Problem whose scalars are those of the closure under an update rule and stages."""
     if rule.plain and stages is None:
         return problem
     return problem.under(Regime.of(rule, by_array=stages is not None))

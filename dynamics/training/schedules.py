@@ -15,9 +15,9 @@ from dynamics.results.expression import Expression
 from dynamics.validation import InvalidRequest, integer, real, refuse
 
 Stages = Sequence[tuple[Any, int]]
-"""Stages of a run: names of the trained arrays, and number of steps of each stage."""
+"""Stages of a run; each stage has the names of its trained arrays and its number of steps."""
 MAX_SCHEDULED = 10**7
-"""Most steps of a run with a schedule, whose learning rates are summed one by one."""
+"""Maximum number of steps of a run with a schedule. The learning rates are summed one by one."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Schedule:
     steps: int
 
     def __call__(self, at: NDArray[np.int64]) -> FloatArray:
-        """Factor at each step of `at`, counted from 0, constant after the last step."""
+        """Factors at the steps `at`, counted from 0; the last factor also holds after the run."""
         kind, *numbers = self.text.split(":")
         time, total = np.minimum(at, self.steps - 1).astype(np.float64), float(self.steps)
         if kind in SHAPES:
@@ -55,13 +55,13 @@ SHAPES: dict[str, Callable[..., FloatArray]] = {
     "cosine": _cosine,
     "staircase": _staircase,
 }
-"""Schedules as in optax: ``warmup:N``; ``cosine``, or ``cosine:N`` after N steps of warm-up;
-``staircase:N:f`` multiplies by f every N steps."""
+"""Factors of schedules as in optax. ``warmup:N`` rises for N steps, ``cosine`` falls, ``cosine:N``
+falls after a warm-up of N steps, and ``staircase:N:f`` is multiplied by f every N steps."""
 FORMS = "'constant', 'warmup:N', 'cosine', 'cosine:N', 'staircase:N:f', or a formula in step, steps"
 
 
 def schedule_of(text: object, steps: int) -> Callable[[NDArray[np.int64]], FloatArray]:
-    """Function from steps to the factors of a schedule, checked at every step of a run.
+    """Function that maps steps to the factors of a schedule, checked at all `steps` of a run.
 
     Raises InvalidRequest if the text cannot be parsed, or a factor is negative, not finite, or 0 at
     every step.
@@ -97,8 +97,8 @@ def stages_of(
 ) -> tuple[tuple[NDArray[np.bool_], int], ...]:
     """Mask of the trained entries in each stage, and the number of steps of each stage.
 
-    A stage names arrays, groups or parts of the state. Raises InvalidRequest for an unknown name,
-    or if the numbers of steps do not sum to `steps`.
+    A stage names arrays, parameter groups or parts of the state. Raises InvalidRequest for an
+    unknown name, or if the numbers of steps do not sum to `steps`.
     """
     if stages is None:
         return ()
@@ -109,7 +109,7 @@ def stages_of(
         made.append((moves, integer("stages", number, at_least=1, at_most=10**12)))
     total = sum(number for _, number in made)
     if total != steps:
-        refuse("stages", total, "is the sum of their steps", f"steps={steps}", steps)
+        refuse("stages", total, "is the sum of the steps of all stages", f"steps={steps}", steps)
     return tuple(made)
 
 

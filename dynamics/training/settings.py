@@ -14,15 +14,15 @@ RECORDS = 400
 """Default number of logarithmically spaced records of gradient descent."""
 FEWEST_RECORDS = 64
 MOST_BY_DEFAULT = 2**21
-"""Most numbers (records times entries) recorded by default, 16 MiB, but at least `FEWEST_RECORDS`
-records."""
+"""Maximum size (records times entries) of the default records, 16 MiB. There are always at least
+`FEWEST_RECORDS` records."""
 FLOW_RECORDS = 300
 LOOSEST = 1e-8
-"""Largest relative tolerance of a flow, which keeps relative errors of event times below 1e-5."""
+"""Maximum relative tolerance of a flow. It keeps relative errors of event times below 1e-5."""
 MOST_STEPS = 10**12
-"""Most steps of gradient descent in a run."""
+"""Maximum number of gradient descent steps in a run."""
 MOST_RECORDED = 2**30
-"""Most numbers in all records of a run, 8 GiB."""
+"""Maximum size (records times entries) of all records of a run, 8 GiB."""
 
 
 def check_steps(steps: object) -> int:
@@ -31,7 +31,7 @@ def check_steps(steps: object) -> int:
 
 
 def record_schedule(steps: int, record: Any, size: int = 0) -> NDArray[np.int64]:
-    """Steps to record, ascending, with 0 and ``steps``, for an argument of `dynamics.descend`.
+    """Ascending steps to record, including 0 and `steps`; `record` is as in `dynamics.descend`.
 
     The number `size` of entries of a state is 0 if unknown. Raises InvalidRequest if `record` is
     invalid or the records do not fit in memory.

@@ -2,7 +2,7 @@ r"""The largest learning rate at which gradient descent is stable at a state.
 
 Near a slowly moving state the map :math:`\theta \mapsto \theta - \eta g(\theta)` multiplies a
 deviation along an eigenvector of :math:`\partial g` with eigenvalue :math:`\lambda` by
-:math:`1 - \eta\lambda`, which stays above -1 as long as :math:`\eta < 2/\lambda_{max}`.
+:math:`1 - \eta\lambda`. This factor stays above -1 as long as :math:`\eta < 2/\lambda_{max}`.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from dynamics.results.trajectory import Trajectory
 from dynamics.training.settings import record_schedule
 
 CALM_STEPS, FEWEST_CALM = 20_000, 200
-"""Most and fewest steps of a trial run at a smaller learning rate."""
+"""Maximum and minimum number of steps of a trial run at a smaller learning rate."""
 BRIEF = 0.05
-"""Duration in seconds of a chunk of a trial run, below which the next chunk is longer."""
+"""If a chunk of a trial run takes less than this time in seconds, the next chunk is longer."""
 SEARCH_SECONDS = 10.0
-"""Most seconds of the search for a smaller stable learning rate."""
+"""Maximum time in seconds of the search for a smaller stable learning rate."""
 NEAR_LIMIT = 0.8
-"""Least ratio of the learning rate to the stability limit at which a run carries a remark."""
+"""A run carries a remark if its learning rate exceeds this fraction of the stability limit."""
 AT_LIMIT = 1e-6
-"""Largest relative difference of a learning rate that counts as equal to the stability limit."""
+"""A learning rate counts as equal to the stability limit if their relative difference is
+smaller."""
 JUMPS = "where a gradient jumps, every eta may reverse it"
 FOR_EVER = "a zigzag that neither grows nor shrinks"
 
@@ -67,7 +68,7 @@ def _limit(curvature: float) -> float:
 
 
 def limit_of_rates(problem: Problem, rates: tuple[float, ...], state: FloatArray) -> float:
-    """Stability limit of the largest learning rate, if all groups keep the ratios of `rates`."""
+    """Stability limit of the largest learning rate if the ratios of all `rates` are kept."""
     if len(set(rates)) <= 1:
         return stability_limit(problem, state)
     return _limit(problem.curvature(state, problem.layout.per_entry(rates) / max(rates)))
@@ -83,7 +84,7 @@ def rates_text(rates: tuple[float, ...], largest: float, digits: int = 6) -> str
 def near_limit(problem: Problem, rates: tuple[float, ...], state: FloatArray, step: int) -> str:
     """Remark on learning rates near or above the stability limit at a step, or "" if far below.
 
-    The `rates` are those of the parameter groups.
+    The `rates` are the learning rates of the parameter groups.
     """
     limit, largest = limit_of_rates(problem, rates, state), max(rates)
     if not largest > NEAR_LIMIT * limit:
@@ -111,13 +112,14 @@ def smaller_rate(
 ) -> str:
     """Remedy for learning rates that are too large, as text.
 
-    All `rates` are halved, at most 20 times, until a trial run from `start` of the requested number
-    of steps (`FEWEST_CALM` to `CALM_STEPS`) has no reversal of the first rate in its second half.
-    The text states the least stability limit along that run, or the limit at `start` without such a
-    run. After `SEARCH_SECONDS` the text states the result so far.
+    All `rates` are halved, at most 20 times, until a trial run from `start` is calm: the rate of
+    change of the first scalar keeps its sign in the second half of the run. The trial run has
+    `steps` steps, limited to the range from `FEWEST_CALM` to `CALM_STEPS`. The text states the
+    minimum stability limit along the calm run; if no run is calm, the text states the limit at
+    `start`. After `SEARCH_SECONDS` the text states the result so far.
 
     The flag `reversing` tells whether every step of the run reverses a rate. The search calls
-    `proceed` before every chunk and every limit, and ends if it returns False.
+    `proceed` before every chunk and every limit, and ends if `proceed` returns False.
     """
     largest, ends = max(rates), time.perf_counter() + SEARCH_SECONDS
     used, rate = f"eta={rates_text(rates, largest)}", largest
@@ -167,7 +169,7 @@ def _calm_states(
     problem: Problem, start: FloatArray, rates: tuple[float, ...], rate: float, steps: int,
     going: Callable[[], bool],
 ) -> FloatArray | None:  # fmt: skip
-    """States of a run whose first rate keeps its sign in the second half, or None."""
+    """States of a trial run, or None if the first scalar's rate changes sign in its second half."""
     updates, state = Updates(problem.layout.per_entry(rates) * (rate / max(rates))), start.copy()
     # A contiguous copy, because numba would compile another array layout anew.
     schedule = record_schedule(steps, "log")[::8].copy()
