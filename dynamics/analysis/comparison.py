@@ -33,15 +33,14 @@ from dynamics.training.settings import check_flow, check_settings, record_schedu
 from dynamics.validation import InvalidRequest
 
 ROUNDING = 1e-11
-"""Largest deviation of a full from a reduced run that counts as rounding without further
-explanation."""
+"""A deviation between the full and the reduced run of at most this size counts as rounding."""
 GROWN = 1e5
-"""Number of single-step rounding errors (or flow tolerances) that may add up before
-amplification."""
+"""Rounding explains a deviation up to this multiple of the amplified error of one step (rounding,
+or the tolerance of a flow)."""
 WRONG = "the reduction is wrong"
 BELOW = 1e-6
-"""Ratio of a gradient's rounding error to the gradient above which a step's direction is
-unknown."""
+"""A step's direction is unknown if the gradient's rounding error exceeds this fraction of the
+gradient."""
 
 
 def compare(
@@ -143,8 +142,8 @@ def _checked_pairs(reduced: Any, full: Any) -> tuple[list[Any], list[Any]]:
         raise InvalidRequest("compare takes the reduced problem first and the full one second")
     if len(firsts) not in (1, len(fulls)):
         raise InvalidRequest(
-            f"{len(firsts)} reduced problems and {len(fulls)} full ones; reduced can be 1, or "
-            f"{len(fulls)}"
+            f"{len(firsts)} reduced problems and {len(fulls)} full problems; give 1 reduced "
+            f"problem, or {len(fulls)}"
         )
     parameters = firsts[0].parameters
     if any(parameters != problem.parameters for problem in (*firsts, *fulls)):
@@ -155,7 +154,7 @@ def _checked_pairs(reduced: Any, full: Any) -> tuple[list[Any], list[Any]]:
 def _deviations(
     alone: list[Trajectory], whole: list[Trajectory], fulls: list[Any]
 ) -> dict[str, FloatArray]:
-    """State -> largest deviation over all pairs; one reduced run pairs with every full run."""
+    """Largest deviation of each scalar over all pairs of runs; one reduced run serves all pairs."""
     pairs = list(zip(alone if len(alone) > 1 else alone * len(whole), whole, strict=True))
     common = min(_common(alone[0], run) for pair in pairs for run in pair)
     deviations = {name: np.zeros(common) for name in alone[0].layout.names}
@@ -189,10 +188,10 @@ def _common(one: Trajectory, two: Trajectory) -> int:
 def explanation(result: Comparison, reduced: Any, full: Any) -> str:
     """Explain why the reduced and the full run of a model file deviate, or report instability.
 
-    If the runs deviate, the text names the entry that leaves the reduction, or says that rounding
-    grows on a repelling manifold if the measured growth accounts for the deviation. If the runs
-    agree, the text says whether a full run from a perturbed start leaves the closed space; else the
-    text is empty.
+    If the runs deviate, the text names the entry that leaves the reduction. If no entry leaves the
+    reduction, the text says whether the measured growth of rounding errors explains the deviation.
+    If the runs agree, the text says when a full run from a perturbed start leaves the closed space,
+    and is empty if the run stays.
     """
     made, run = reduced.realization, result.reduced
     if "rule" in run.settings or "stages" in run.settings:
@@ -237,10 +236,10 @@ def explanation(result: Comparison, reduced: Any, full: Any) -> str:
 
 
 def _by_rounding(result: Comparison, reduced: Any, full: Any) -> str:
-    """Sentence for a deviation caused by gradients near rounding under another rule, else empty.
+    """Explain a deviation under a rule other than gradient descent; empty if the runs agree.
 
-    The rounding error of a gradient is the difference between the two problems' gradients at one
-    state.
+    The rounding error of a gradient is the difference between the two problems' gradients at the
+    same state.
     """
     run, deviation = result.reduced, np.max(list(result.deviations.values()), axis=0)
     scale = max(1.0, float(np.abs(run.states).max()))
@@ -266,7 +265,7 @@ def _by_rounding(result: Comparison, reduced: Any, full: Any) -> str:
 
 
 def _instability(result: Comparison, reduced: Any, full: Any) -> str:
-    """Sentence for a closed space that a full run from a perturbed start leaves, else empty."""
+    """Say when a full run from a perturbed start leaves the closed space, or return ""."""
     run = result.reduced
     found = stability(reduced, full, run, starts=1)
     if not any(map(isfinite, found.left)):

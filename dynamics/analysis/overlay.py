@@ -91,7 +91,7 @@ def overlay(
     count = max(len(rules), len(rates))
     if not {len(rules), len(rates)} <= {1, count} or not rates or not rules:
         raise InvalidRequest(
-            f"eta has {len(rates)} rates for {len(rules)} rules; give each its own"
+            f"eta has {len(rates)} rates for {len(rules)} rules; give one rate per rule"
         )
     rates = [real("eta", each, above=0.0) for each in rates]
     how: dict[str, Any] = {"record": record, "initial": initial}
@@ -147,7 +147,7 @@ def check_rates(etas: Sequence[float], time: float) -> list[float]:
 
 
 def _distance(smooth: Trajectory, run: Trajectory, name: str) -> float:
-    """Largest distance of a state of a run from the flow, over their common records."""
+    """Largest distance of a state of a run from the flow at the records that both have."""
     index = np.searchsorted(smooth.time, run.time)
     common = index < smooth.time.size
     return float(np.abs(smooth[name][index[common]] - run[name][common]).max())

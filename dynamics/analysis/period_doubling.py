@@ -1,8 +1,8 @@
 r"""Onset of period two and of non-finite states in gradient descent above the stability limit.
 
 The limit :math:`2/\lambda_{max}` at a slowly moving state predicts the learning rate at which small
-deviations stop decaying. This module observes the onsets: bisection finds the least learning rate
-with a lasting alternation, and the least learning rate with a state that is not finite.
+deviations stop decaying. This module observes the onsets. Bisection finds the lowest learning rate
+with a lasting alternation, and the lowest learning rate with a state that is not finite.
 """
 
 from __future__ import annotations
@@ -27,15 +27,16 @@ WIDEST = 100.0
 KICK = 1e-6
 """Initial deviation of an entry from the given state, relative to the scale of the entry."""
 SMALLEST = 1e-3
-"""Least scale of an entry, relative to the largest entry; used for entries near 0."""
+"""Minimum scale of an entry, relative to the largest entry; entries near 0 have this scale."""
 UNEQUAL = (5.0**0.5 - 1.0) / 2.0
-"""Step, the golden ratio, that makes the deviations of all entries unequal, so equal entries
-separate."""
+"""Increment, modulo 1, between the perturbations of successive entries. With the golden ratio no
+two perturbations are equal, so entries that start equal separate."""
 LASTING = 1e-4
-"""Least amplitude of an alternation that counts as visible, relative to the scale of the entry."""
+"""An alternation is visible if its amplitude exceeds this fraction of the entry's scale."""
 KEPT = 0.9
-"""Least ratio of the final to the initial amplitude over the second half of the last states of a
-lasting alternation. An alternation 0.2 percent below the stability limit has a smaller ratio."""
+"""An alternation lasts if its amplitude in the second half of the last states exceeds this fraction
+of its amplitude in the first half. The ratio is smaller at 0.2 percent below the stability
+limit."""
 LAST_STATES = 64
 
 
@@ -109,7 +110,7 @@ def onsets(problem: Problem, state: ArrayLike, steps: int = STEPS) -> Onsets:
 
 
 def late_states(problem: Problem, start: FloatArray, eta: float, steps: int) -> FloatArray | None:
-    """Last 64 states of descent from near `start`, shape (64, n), or None if not finite."""
+    """Last 64 states of descent from a perturbed `start`, shape (64, n), or None if not finite."""
     parts = 1.0 - (np.arange(start.size) * UNEQUAL) % 1.0 / 2.0
     state = start + KICK * parts * np.where(start < 0, -1.0, 1.0) * _scales(start)
     due = np.arange(max(0, steps - LAST_STATES), steps)
@@ -136,13 +137,13 @@ def alternates(problem: Problem, start: FloatArray, eta: float, steps: int = STE
 
 
 def _scales(start: FloatArray) -> FloatArray:
-    """Scale of every entry: its size, at least `SMALLEST` times the largest (1 if all are 0)."""
+    """Scale of every entry: its size, but at least `SMALLEST` times the largest size (or 1)."""
     sizes = np.abs(start)
     return np.maximum(sizes, SMALLEST * (sizes.max(initial=0.0) or 1.0))
 
 
 def _first(condition: Callable[[float], bool], limit: float, widest: float) -> float:
-    """Least learning rate above half the limit that meets a condition, or infinity."""
+    """Lowest eta, from half to `widest` times the limit, that meets a condition, or infinity."""
     grid = limit * np.geomspace(0.5, widest, 120)
     first = next((k for k, eta in enumerate(grid) if condition(eta)), None)
     if not first:

@@ -1,15 +1,15 @@
-r"""Time up to which the scalars of a reduction are stable against starts off its closed space.
+r"""Time up to which a reduction is stable against perturbations of the start off the closed space.
 
-Training from a start in the closed space stays there. A perturbation :math:`\xi_0` of the start
-grows, to first order, to at most :math:`\Phi(\tau) \|\xi_0\|`, with the amplification :math:`\Phi`
-of `dynamics.analysis.transverse_growth`. If n entries are off by at most `OFF`, no entry is off by
-`LEFT` while
+Training from a start in the closed space stays in the closed space. A perturbation :math:`\xi_0` of
+the start grows, to first order, to at most :math:`\Phi(\tau) \|\xi_0\|`, with the amplification
+:math:`\Phi` of `dynamics.analysis.transverse_growth`. If n entries start at most `OFF` away from
+the closed space, no entry is `LEFT` away from it while
 
 .. math:: \Phi(\tau) < \mathrm{LEFT} / (\mathrm{OFF} \sqrt{n}). \qquad (1)
 
-If (1) fails, full training from `STARTS` perturbed starts decides; for gradient descent it always
-decides, because large steps may repel by themselves. The full flow uses an explicit integrator: an
-implicit one damps perturbations below its tolerance.
+If (1) fails, full training from `STARTS` perturbed starts decides. For gradient descent full
+training always decides, because large steps may repel by themselves. The full flow uses an explicit
+integrator, because an implicit one damps perturbations below its tolerance.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ STARTS = 3
 RTOL, ATOL = 1e-8, 1e-12
 """Relative and absolute tolerance of the full gradient flow."""
 MOST_STEPS = 50_000
-"""Most steps of the full gradient flow; each step evaluates twelve gradients."""
+"""Maximum number of steps of the full gradient flow; each step evaluates twelve gradients."""
 FEWEST_STEPS = 400
 
 
@@ -53,7 +53,7 @@ class Departure:
     def reaches(self, distance: float = LEFT) -> float:
         """Time at which the distance from the closed space reaches `distance`.
 
-        The time is infinite if training ends closer, and NaN if training stopped early.
+        The time is infinite if the distance stays smaller, and NaN if training stopped early.
         """
         beyond = np.flatnonzero(~(self.distance < distance))
         if not beyond.size:
@@ -70,8 +70,8 @@ def stability(
 ) -> Stability:
     """Measure the time up to which perturbed starts stay near the classes of a reduced run.
 
-    Full training from `starts` perturbed starts decides if the growth bound (1) does not; with
-    ``starts=0`` only the growth bound is computed, which ignores effects of the step size. The
+    If the growth bound (1) does not decide, full training from `starts` perturbed starts does. With
+    ``starts=0`` only the growth bound is computed; it ignores effects of the step size. The
     curvature is computed at `records` states of the run.
 
     Examples

@@ -1,4 +1,4 @@
-r"""Bound on the growth of perturbations off the closed space of a model, along its reduced run.
+r"""Bound on the growth of perturbations off the closed space of a model, along a reduced run.
 
 Perturbations obey :math:`d\xi/d\tau = -H_\perp(\tau)\,\xi`, as in
 `dynamics.analysis.transverse_stability`, so their growth rate is at most minus the least eigenvalue
@@ -20,16 +20,16 @@ from theory.summary import summarized
 RECORDS = 64
 """Number of states of a run at which the least transverse curvature is computed."""
 DENSE = 48
-"""Most entries for which the whole Hessian is computed; larger problems use Lanczos iteration."""
+"""Maximum number of entries for which the whole Hessian is computed; above it, Lanczos iteration
+finds the least eigenvalue."""
 TOLERANCE = 1e-6
-"""Error of the least curvature by Lanczos, relative to the largest curvature or to the least
-itself."""
+"""Error of the least curvature by Lanczos iteration, relative to the largest absolute curvature."""
 
 
 @summarized
 @dataclass(frozen=True)
 class TransverseGrowth:
-    """Least transverse curvature along a reduced run, and the growth that it permits."""
+    """Least transverse curvature along a reduced run, and a bound on growth of perturbations."""
 
     time: FloatArray
     """Time of each record, shape (records,)."""
@@ -45,7 +45,7 @@ class TransverseGrowth:
 
     @property
     def halved(self) -> float:
-        """Last `amplification` from every second record, whose difference estimates the error."""
+        """Last `amplification` if only every second record is used, to estimate its error."""
         half = np.unique(np.append(np.arange(0, len(self.time), 2), len(self.time) - 1))
         return float(_growth(self.time[half], self.least[half])[-1])
 
@@ -55,7 +55,8 @@ def transverse_growth(
 ) -> TransverseGrowth:
     """Least curvature orthogonal to the closed space at `records` states of a reduced run.
 
-    The full problem must be of the same model file as the reduced one, with ``hessian_product``.
+    The full problem must come from the same model file as the reduced problem, and must have the
+    method ``hessian_product``.
 
     Examples
     --------
@@ -110,8 +111,8 @@ def least_curvature(full: Any, state: FloatArray) -> float:
         return 0.0
 
     def shifted(vector: FloatArray) -> FloatArray:
-        # In units of the largest curvature, because the solver's tolerance has an absolute floor.
-        # Directions in the closed space, with eigenvalue 0, are shifted above the least eigenvalue.
+        # The unit is the largest curvature, because the solver's tolerance has an absolute floor.
+        # Transverse eigenvalues are lowered by 1, below the eigenvalue 0 of the closed space.
         plain = np.asarray(vector, dtype=np.float64).ravel()
         return product(plain) / scale - full.outside(plain)
 

@@ -1,16 +1,17 @@
-r"""Stability of the symmetric manifold: the flow linearized orthogonal to it.
+r"""Stability of a symmetric manifold, by the flow linearized orthogonal to the manifold.
 
-If a permutation group of the parameters leaves the risk unchanged, its gradient is tangent to the
-states fixed by the group, so a symmetric start stays symmetric. A small perturbation of the start
-moves, to first order, by
+If a permutation group of the parameters leaves the risk unchanged, the gradient of the risk is
+tangent to the set of states that the group fixes, so a symmetric start stays symmetric. A small
+perturbation of the start moves, to first order, by
 
 .. math:: \frac{d\xi}{d\tau} = -H_\perp(\tau)\,\xi,
 
 where :math:`H_\perp` is the Hessian of the risk on the orthogonal complement of the fixed
-directions, along the symmetric run. Negative eigenvalues of :math:`H_\perp` repel. The
-*amplification* :math:`\Phi(\tau)` is the operator norm of the propagator: the largest growth factor
-of a perturbation. :math:`H_\perp` at different times need not commute, so the matrix is propagated,
-by the exponential of the mean Hessian of each interval (second order in its length).
+directions, along the symmetric run. Eigenvectors of :math:`H_\perp` with negative eigenvalues
+repel. The *amplification* :math:`\Phi(\tau)` is the operator norm of the propagator: the largest
+growth factor of a perturbation. The matrices :math:`H_\perp` at different times need not commute.
+The propagator is therefore a product of exponentials of the mean Hessian of each interval; its
+error is of second order in the length of the intervals.
 
 For a user's model only the least eigenvalue is computed (`dynamics.analysis.transverse_growth`).
 """
@@ -30,15 +31,15 @@ from theory.summary import summarized
 from theory.symmetry import PermutationGroup
 
 BEYOND, LARGEST_STEP = 1e100, 300.0
-"""Least amplification of a perturbation that counts as infinite, and largest logarithm of the
-growth factor in one interval."""
+"""An amplification above `BEYOND` counts as infinite. The logarithm of the growth factor in one
+interval is limited to `LARGEST_STEP`."""
 EQUAL = 1e-6
 """Eigenvalues count as equal if their difference is below this fraction of the largest
 eigenvalue."""
 
 
 class Manifold(Protocol):
-    """Symmetric states of a problem, and the Hessian of the risk at them."""
+    """Symmetric states of a problem, and the Hessian of the risk at these states."""
 
     @property
     def symmetry(self) -> PermutationGroup:
@@ -47,7 +48,7 @@ class Manifold(Protocol):
 
     @property
     def sectors(self) -> Mapping[str, FloatArray]:
-        """Name -> spanning columns of a subspace that the symmetry group maps onto itself."""
+        """Columns that span a subspace invariant under the symmetry group, by sector name."""
         ...
 
     def hessian(self, state: ArrayLike) -> FloatArray:
@@ -65,7 +66,7 @@ class Transverse:
     eigenvalues: FloatArray
     """Eigenvalues of the transverse Hessian, ascending, shape (records, m)."""
     shares: Mapping[str, FloatArray]
-    """Sector -> share of each transverse eigenvector in the sector, shape (records, m)."""
+    """Share of each transverse eigenvector in a sector, shape (records, m), by sector name."""
     symmetric: FloatArray
     """Hessian eigenvalues on the fixed directions, ascending, shape (records, k)."""
     amplification: FloatArray
@@ -73,7 +74,7 @@ class Transverse:
     typical: FloatArray
     """Root mean square growth of an isotropic random perturbation, shape (records,)."""
     worst: FloatArray
-    """Initial unit perturbation, shape (n,), with the largest growth at the peak."""
+    """Initial unit perturbation, shape (n,), that grows by the factor `peak`."""
 
     @property
     def time(self) -> FloatArray:
@@ -92,7 +93,7 @@ class Transverse:
 
     @property
     def attracting_from(self) -> float:
-        """Time after which no direction repels, or infinity if one repels at the end."""
+        """Time after which no direction repels, or infinity if a direction repels at the end."""
         repelling = np.flatnonzero(self.negative)
         if repelling.size == 0:
             return float(self.time[0])
@@ -112,12 +113,12 @@ class Transverse:
         return int((values - values[0] <= EQUAL * np.abs(values).max()).sum())
 
     def branches(self, sectors: Sequence[str]) -> dict[str, FloatArray]:
-        """Group eigenvalues by sector: sector -> float array, shape (records, count), ascending.
+        """Group eigenvalues by sector name into ascending arrays of shape (records, count).
 
-        An eigenvalue is in the first of `sectors` that contains more than half of its eigenvector.
-        For branches that are continuous in time, list first the sectors that contain whole
-        eigenvectors. Raises ValueError if an eigenvector is in no sector, or a sector's number of
-        eigenvectors changes.
+        An eigenvalue belongs to the first of `sectors` that contains more than half of its
+        eigenvector. For branches that are continuous in time, list first the sectors that contain
+        whole eigenvectors. Raises ValueError if an eigenvector is in no sector, or a sector's
+        number of eigenvectors changes.
         """
         inside = np.array([self.shares[name] > 0.5 for name in sectors])
         first = np.where(inside.any(axis=0), inside.argmax(axis=0), -1)
@@ -133,8 +134,8 @@ class Transverse:
 def transverse(manifold: Manifold, run: Trajectory) -> Transverse:
     """Spectrum orthogonal to a symmetric manifold, and growth of perturbations, along a run.
 
-    The records of the run of the reduced problem define the intervals of the propagator. With 240
-    logarithmically spaced records the peak has an error of about one per cent.
+    The intervals of the propagator lie between the records of `run`, a run of the reduced problem.
+    With 240 logarithmically spaced records the peak has an error of about one per cent.
 
     Examples
     --------
@@ -198,7 +199,7 @@ def propagate(
         if np.abs(growth).max() > BEYOND:
             rest = [np.inf] * (len(time) - 1 - k)
             return np.array(largest + rest), np.array(spread + rest), worst
-        # Not an SVD, which may fail to converge if components have decayed to 1e-200.
+        # An SVD may fail to converge if components have decayed to 1e-200.
         squares, starts = eigenvectors(growth.T @ growth)
         length = float(np.sqrt(squares[-1]))
         if length > max(largest):
@@ -211,8 +212,9 @@ def propagate(
 def eigenvectors(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Eigenvalues of a symmetric matrix, ascending, and eigenvector columns, by QR iterations.
 
-    Divide and conquer (numpy) fails for rare matrices with many equal eigenvalues, and relatively
-    robust representations lose eigenvectors if eigenvalues differ by a factor 1e300.
+    The divide-and-conquer method of numpy fails for rare matrices with many equal eigenvalues. The
+    method of relatively robust representations loses eigenvectors if eigenvalues differ by a factor
+    of 1e300.
     """
     from scipy.linalg import eigh
 
@@ -221,7 +223,7 @@ def eigenvectors(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def split(group: PermutationGroup) -> tuple[FloatArray, FloatArray]:
-    """Orthonormal bases of the directions that a group fixes, and of their complement.
+    """Orthonormal bases of the space that a group fixes, and of the orthogonal complement.
 
     For a group that acts on n entries with k orbits, the bases have the shapes (n, k) and (n, n -
     k). The first basis consists of the normalized indicators of the orbits.

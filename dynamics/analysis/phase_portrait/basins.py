@@ -1,9 +1,9 @@
-"""Basins of a plane: limit states of the flow from a grid of starts, and their separatrices.
+"""Basins of attraction in a plane, found from the limits of flows that start on a grid.
 
 Neighbouring starts are in one basin if the limit is a continuous function along the edge between
-them. Edges whose limits differ by more than `NEAR` are bisected. If a difference remains after
-`DECIDED` bisections, a separatrix crosses the edge, and bisection locates the crossing. The limits
-of one basin may therefore form a curve.
+them. An edge is bisected if the limits of its ends differ by more than `NEAR`. If a difference
+remains after `DECIDED` bisections, a separatrix crosses the edge, and bisection locates the
+crossing. The limits of one basin may therefore form a curve.
 """
 
 from __future__ import annotations
@@ -24,29 +24,30 @@ from theory.summary import summarized
 
 RTOL = 1e-8
 DECIDED, HALVINGS = 12, 24
-"""Bisections of an edge, in this order: until different limits count as two basins; until the
-separatrix on the edge is located."""
+"""If the limits of an edge's ends differ after `DECIDED` bisections, the ends are in two basins.
+After `HALVINGS` bisections the separatrix on the edge is located."""
 EARLY, RESTS = 0.01, 1e-4
-"""Fraction of the horizon at which flows are first checked, and largest relative change of the
-state, over the second half of the time to the check, of a flow that has converged."""
+"""Flows are first checked at the time `EARLY` times the horizon. A flow has converged if no entry
+changes by more than `RESTS`, relative to its size, over the second half of the time up to the
+check."""
 NEAR = 0.02
-"""Largest distance of the limits of two neighbours in one basin, relative to the sides of the
-rectangle."""
+"""Neighbours are in one basin if their limits differ by at most this fraction of the rectangle's
+sides."""
 SAME = 1e-3
-"""Largest distance of the limits of two regions that are merged into one basin, relative to the
-sides of the rectangle."""
+"""Two regions are merged into one basin if their limits differ by at most this fraction of the
+rectangle's sides."""
 OUTSIDE = -1
 """Label of grid points outside the rectangle."""
 
 Ends = Callable[[FloatArray], FloatArray]
-"""Function from starts, shape (n, 2), to limit states, shape (n, entries), NaN where the flow is
-undefined."""
+"""Function that maps starts, shape (n, 2), to limit states, shape (n, entries). A limit is NaN
+where the flow is undefined."""
 
 
 @summarized
 @dataclass(frozen=True)
 class Basin:
-    """Starts of a plane with a common limit."""
+    """Region of a plane whose starts have one limit, or limits that vary continuously."""
 
     starts: int
     """Number of grid nodes in the basin."""
@@ -55,7 +56,7 @@ class Basin:
     outline: tuple[FloatArray, ...]
     """Closed polylines around the basin and its holes, each of shape (points, 2)."""
     separatrices: tuple[FloatArray, ...]
-    """Parts of the outline shared with later basins, each of shape (points, 2)."""
+    """Parts of the outline that border on later basins, each of shape (points, 2)."""
 
 
 def ends_of(
@@ -64,7 +65,7 @@ def ends_of(
     time: float,
     interrupted: threading.Event | None = None,
 ) -> Ends:
-    """Make the function that integrates the gradient flow from points of a plane to its limit.
+    """Make a function that maps points of a plane to the limits of the gradient flow from there.
 
     The function `state` maps a point of the plane to a whole state, or NaN. Flows that have
     converged at `EARLY` times the horizon `time` are not continued. The event `interrupted`, once
@@ -95,12 +96,12 @@ def ends_of(
 def bisected(
     ends: Ends, pairs: FloatArray, known: FloatArray, sides: FloatArray, near: float
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Bisect edges between starts for jumps of the limit.
+    """Bisect edges between starts to find jumps of the limit.
 
-    The inputs are both starts of each edge (`pairs`, shape (n, 2, 2)) and their limits (`known`,
-    shape (n, 2, entries)). Limits closer than `near`, in units of `sides`, count as equal. Returns
-    the place of each jump, shape (n, 2), NaN where the limits agree, and the mask of edges with a
-    jump.
+    The array `pairs`, shape (n, 2, 2), holds both starts of each edge; `known`, shape (n, 2,
+    entries), holds the limits of these starts. Limits closer than `near`, in units of `sides`,
+    count as equal. Returns the place of each jump, shape (n, 2), NaN where the limits agree, and
+    the mask of edges with a jump.
     """
     places, jumps = np.full((len(pairs), 2), np.nan), np.zeros(len(pairs), dtype=bool)
     edge, points, found = np.arange(len(pairs)), np.asarray(pairs, dtype=float), np.asarray(known)
@@ -125,7 +126,7 @@ def bisected(
 
 
 def _distance(one: FloatArray, other: FloatArray, sides: FloatArray) -> FloatArray:
-    """Largest difference of limits in units of the sides: infinite if one is NaN, 0 if both are."""
+    """Largest difference of two limits in units of `sides`; infinite if only one is NaN."""
     defined = np.isfinite(one).all(axis=-1), np.isfinite(other).all(axis=-1)
     off = np.abs(np.where(np.isfinite(one - other), one - other, 0.0) / sides).max(axis=-1)
     return np.where(defined[0] == defined[1], off, np.inf)
@@ -134,9 +135,9 @@ def _distance(one: FloatArray, other: FloatArray, sides: FloatArray) -> FloatArr
 def basins(ends: Ends, box: Box, plane: tuple[int, int], count: int) -> tuple[Basin, ...]:
     """Basins of the rectangle `box`, sorted by decreasing number of starts.
 
-    The pair `plane` holds the indices of the state's entries that are the coordinates. The grid has
-    `count` starts along each side, corners included; an even count avoids starts on the axes of a
-    rectangle centred at the origin.
+    The pair `plane` holds the indices of the two entries of a state that are the coordinates. The
+    grid has `count` starts along each side, corners included; an even count avoids starts on the
+    axes of a rectangle centred at the origin.
 
     Examples
     --------
@@ -164,7 +165,7 @@ def basins(ends: Ends, box: Box, plane: tuple[int, int], count: int) -> tuple[Ba
 
 
 def _sides(known: FloatArray, box: Box, plane: tuple[int, int]) -> FloatArray:
-    """Units of the entries of limits: sides of the rectangle, and ranges of the other entries."""
+    """Unit of each entry of a limit: a side of the rectangle, or the range of any other entry."""
     finite = known[np.isfinite(known).all(axis=1)]
     sides = np.ones(known.shape[1])
     if len(finite):
@@ -183,7 +184,7 @@ def _edges(count: int) -> IntArray:
 
 
 def _labels(known: FloatArray, edges: list[list[int]]) -> IntArray:
-    """Basin index of each node, joined along edges and by equal limits, the largest basin first."""
+    """Basin index of each node, the largest basin first; edges and equal limits join nodes."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
     from scipy.spatial import cKDTree
@@ -219,7 +220,7 @@ class _Outlines:
         return tuple(outlines), tuple(parts)
 
     def _along(self, chain: IntArray, label: int) -> Iterator[tuple[FloatArray, bool]]:
-        """Points of an outline, with whether the outline separates the label from a later one."""
+        """Yield each point of an outline, and whether a later label lies beyond the point."""
         for k, edge in enumerate(chain):
             if k and (corner := self._corner(np.concatenate([chain[k - 1], edge]))) is not None:
                 yield corner, True
@@ -236,7 +237,7 @@ class _Outlines:
         return self._nodes[numbers[0]] if len(numbers) == 1 else self._crossed[tuple(numbers)]
 
     def _corner(self, nodes: IntArray) -> FloatArray | None:
-        """Point in the cell of two edges at which three or more labels meet."""
+        """Point at which three or more labels meet in the cell of two edges, or None."""
         (row, column), (last, right) = nodes.min(axis=0), nodes.max(axis=0)
         cell = self._labels[row : last + 1, column : right + 1]
         if cell.shape != (2, 2) or (cell == OUTSIDE).any() or len(np.unique(cell)) < 3:

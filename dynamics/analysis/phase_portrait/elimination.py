@@ -2,8 +2,9 @@
 
 - *slow*: a fast scalar takes its value on the attracting branch of its slow manifold, continued
   from the branch that the main run follows.
-- *run*: a scalar takes its value on the main run at the same value of one coordinate, over the
-  initial part of the run on which that coordinate is monotone, and is constant beyond.
+- *run*: a scalar takes the value that it has on the main run at the same value of one coordinate.
+  Only the initial part of the run, on which that coordinate is monotone, is used. Beyond this part
+  the scalar is constant.
 """
 
 from __future__ import annotations
@@ -31,15 +32,15 @@ from theory.summary import summarized
 
 SLOW, RUN = "slow", "run"
 FAST = 1e-2
-"""A scalar is fast if its distance from its zero-rate value is below this fraction of its range."""
+"""A scalar is fast if it stays closer to its zero-rate value than this fraction of its range."""
 REACH = 10.0
-"""Largest zero-rate value of a scalar that is searched, relative to the scalar's largest value
-along the run."""
+"""Zero-rate values of a scalar are searched up to this multiple of its largest value along the
+run."""
 ROUNDING = 1e-9
-"""Largest reversal of a coordinate, relative to its range, that the test for monotonicity
-ignores."""
+"""The test for monotonicity ignores reversals of at most this fraction of the coordinate's
+range."""
 BEYOND = 0.2
-"""First half width of the bracket around a Newton step, relative to the step."""
+"""Initial half width of the bracket around the end of a Newton step, relative to the step."""
 
 PlaneFunction = Callable[[float, float], float]
 Index = tuple[int, ...]
@@ -48,14 +49,14 @@ Index = tuple[int, ...]
 @summarized
 @dataclass(frozen=True)
 class Elimination:
-    """Method of eliminating a scalar from a plane."""
+    """Method by which a scalar outside a plane is eliminated."""
 
     kind: str
     """The method: ``"slow"`` or ``"run"``."""
     along: str = ""
-    """For ``"run"``: name of the coordinate whose value determines the scalar."""
+    """Name of the coordinate that determines the scalar by the method ``"run"``."""
     until: float = math.nan
-    """For ``"run"``: time up to which the main run is used."""
+    """Time up to which the method ``"run"`` uses the main run."""
 
 
 def is_fast(problem: GradientField, run: Trajectory, name: str) -> bool:
@@ -74,7 +75,7 @@ def is_fast(problem: GradientField, run: Trajectory, name: str) -> bool:
 def eliminations(
     problem: GradientField, run: Trajectory, plane: tuple[str, str]
 ) -> dict[str, Elimination]:
-    """Elimination of each scalar outside the plane: one fast scalar slow, all others by the run."""
+    """Elimination of each scalar outside the plane: `SLOW` for one fast scalar, else `RUN`."""
     result: dict[str, Elimination] = {}
     slaved = False
     for name in problem.layout.names:
@@ -89,7 +90,7 @@ def eliminations(
 
 
 def _monotone(run: Trajectory, plane: tuple[str, str]) -> tuple[str, int]:
-    """Coordinate that is monotone for most records, and the number of these records."""
+    """Coordinate whose monotone initial part of the run is longest, and the part's length."""
     lasts = {}
     for name in plane:
         changes = np.diff(run[name])
@@ -104,7 +105,7 @@ def _monotone(run: Trajectory, plane: tuple[str, str]) -> tuple[str, int]:
 def along_run(
     run: Trajectory, name: str, plane: tuple[str, str], elimination: Elimination
 ) -> PlaneFunction:
-    """Make a scalar a function of the plane by its values on the run, constant beyond the run."""
+    """Function of the plane that takes a scalar's values on the run and is constant beyond it."""
     from scipy.interpolate import PchipInterpolator
 
     used = run.time <= elimination.until
@@ -121,10 +122,10 @@ def along_run(
 class SlavedScalar:
     """A scalar on an attracting branch of its slow manifold, as a function of the plane.
 
-    The mapping `others` gives every further scalar as a function of the plane. The last state of
-    the main run in the rectangle `box` selects the branch, and the values along the run limit the
-    search. A table of initial values has `grid` cells along each side. Raises InvalidRequest if no
-    branch attracts at the end of the run.
+    The mapping `others` gives every other eliminated scalar as a function of the plane. The last
+    state of the main run inside the rectangle `box` selects the branch. The scalar's largest value
+    along the run limits the search. A table of initial values has `grid` cells along each side.
+    Raises InvalidRequest if no branch attracts at the end of the run.
     """
 
     def __init__(
@@ -193,8 +194,8 @@ def follow_branch(
 
     The mapping `at` gives the values of every other scalar on the grid. The seed is the index of a
     grid point and a value near the branch at that point. Values outside `bounds` are discarded.
-    Returns the values on the branch, NaN where it does not exist, and the slopes of the scalar's
-    own gradient component.
+    Returns the values on the branch, NaN where the branch does not exist, and the slopes of the
+    scalar's own gradient component.
     """
     first, guess = seed
     shape = next(iter(at.values())).shape

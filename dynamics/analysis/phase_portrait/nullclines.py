@@ -1,16 +1,16 @@
 """Nullclines: zero sets of functions on a rectangle.
 
-The function is sampled at nine points of each cell of a grid (corners, midpoints, centre). Columns
-and rows are bisected if the second differences in one of their cells are large relative to the
-cell's range and a zero in the cell is possible, so close branches and small loops are resolved.
-`contourpy` connects the sign changes on the edges. Every crossing is then refined to the zero along
-its edge, and sign changes at poles and jumps are dropped. Chords of the polyline are bisected until
-its curvature shows that they follow the curve.
+The function is sampled at nine points of each cell of a grid (corners, midpoints, centre). A column
+or row of cells is bisected if one of its cells may contain a zero and the second differences there
+are large relative to the function's range in the cell. Close branches and small loops are thus
+resolved. `contourpy` connects the sign changes on the edges. Every crossing is then refined to the
+zero along its edge, and sign changes at poles and jumps are dropped. Chords of the polyline are
+bisected until the curvature of the polyline shows that the chords follow the curve.
 
 The search is repeated with cells half as large until two successive resolutions give the same
-numbers of open and closed branches, which `Nullcline.converged` reports. A zero without a sign
-change is found only on the edge of the rectangle. Branches that cross are returned as arcs that
-turn at the crossing.
+numbers of open and closed branches; `Nullcline.converged` reports whether they do. A zero without a
+sign change is found only on the edge of the rectangle. Branches that cross are returned as arcs
+that turn at the crossing.
 """
 
 from __future__ import annotations
@@ -27,20 +27,21 @@ from dynamics.problem import FloatArray
 from theory.summary import summarized
 
 RESOLUTIONS = 4
-"""Most resolutions tried; each doubles the number of cells along a side."""
+"""Maximum number of resolutions; each doubles the number of cells along a side."""
 DIVISIONS = 8
-"""Most bisections of a column or row of cells."""
+"""Maximum number of bisections of a column or row of cells."""
 BUDGET = 200_000
 PLAIN = 0.25
 """A cell is resolved if its second differences are below this fraction of the function's range in
 it."""
 CHORD = 2e-4
-"""Largest distance of a chord from the curve, relative to the side of the rectangle."""
+"""A chord is bisected if it is farther from the curve than this fraction of the rectangle's
+side."""
 HALVINGS = 4
-"""Most bisections of a chord, a limit needed at corners, where a chord never follows the curve."""
+"""Maximum number of bisections of a chord; at a corner of the curve more bisections do not help."""
 SAFETY = 4.0
-"""Safety factor on the bound, by second differences, within which a smooth function may reach
-zero."""
+"""A cell may contain a zero if the smallest value in it is below this factor times the bound that
+second differences give for a smooth function."""
 
 Function = Callable[[float, float], float]
 IntArray = NDArray[np.int64]
@@ -56,7 +57,7 @@ class Nullcline:
     converged: bool
     """Whether two successive resolutions gave the same numbers of open and closed branches."""
     unresolved: int
-    """Number of smallest cells left unresolved: a crossing, a cusp, or closer branches."""
+    """Number of cells left unresolved because of a crossing, a cusp or very close branches."""
 
     @property
     def closed(self) -> tuple[bool, ...]:
@@ -78,9 +79,10 @@ def nullcline(
 ) -> Nullcline:
     """All branches of the zero set of a function on the rectangle with sides `x` and `y`.
 
-    Where the function is undefined it returns NaN or raises ArithmeticError. The first resolution
-    has `grid` cells along each side, and the finest grid at most `budget` nodes. A point's error
-    along its edge is at most `tolerance` times the side.
+    Where `function` is undefined, it must return NaN or raise ArithmeticError. The first resolution
+    has `grid` cells along each side, and the finest grid at most `budget` nodes. Each point is on
+    an edge of the grid; its error along the edge is at most `tolerance` times the side of the
+    rectangle.
 
     Examples
     --------
@@ -184,7 +186,7 @@ def _bent(values: FloatArray) -> NDArray[np.bool_]:
 
 
 def _above(samples: _Samples, nodes: IntArray, values: FloatArray, tolerance: float) -> FloatArray:
-    """Sign of the function at nodes: 1 if positive, 0 if not, NaN if unknown.
+    """Sign of the function at each node: 0 if negative, NaN if unknown, else 1.
 
     A zero on the edge of the rectangle (within the tolerance) gets the sign opposite to its inner
     neighbour, so a branch along the edge is found.
@@ -220,7 +222,7 @@ def edge_contours(above: FloatArray) -> list[IntArray]:
 
 
 def _polished(samples: _Samples, ends: NDArray[Any], tolerance: float) -> FloatArray:
-    """Zeros on the edges `ends` (edges, 2, 2), shape (edges, 2), or NaN (a pole, or no zero)."""
+    """Zero on each of the edges `ends`, shape (edges, 2, 2); NaN at a pole or without a zero."""
     from scipy.optimize.elementwise import find_root
 
     first, along = ends[:, 0], ends[:, 1] - ends[:, 0]
@@ -260,7 +262,7 @@ def _arcs(positions: FloatArray, closed: bool, near: float) -> list[FloatArray]:
 
 
 def _halved(samples: _Samples, arc: FloatArray, tolerance: float) -> FloatArray:
-    """Add points to a polyline where its chords are far from the curve."""
+    """Add points to a polyline where the chords of the polyline are far from the curve."""
     closed = bool((arc[0] == arc[-1]).all())
     for _ in range(HALVINGS):
         chords = np.diff(arc, axis=0)

@@ -46,20 +46,20 @@ from dynamics.validation import integer, refuse
 from theory.summary import summarized
 
 MARGINS = (0.10, 0.14)
-"""Margins of the rectangle below and above the values of the main run, relative to their range."""
+"""Margins of the rectangle below and above the main run's values, relative to the values' range."""
 RECORDS = 150
 """Number of records of each run other than the main run."""
 LATE = 100.0
-"""Horizon of the flows that determine basins, relative to the horizon of the runs."""
+"""Horizon of the flows that determine basins, divided by the horizon of the runs."""
 ARROWS = 24
 BUDGET = 40
-"""Most nodes of the grid of a nullcline, in units of ``grid`` squared."""
+"""Maximum number of nodes in the grid of a nullcline, divided by ``grid`` squared."""
 Window = tuple[tuple[float, float] | None, tuple[float, float] | None]
 LOOKS, RESTS = 8, 1e-12
-"""Number of states of the main run that are checked for motion, and rate below which the plane is
-at rest, relative to the rates at these states."""
+"""About `LOOKS` states of the main run are checked for motion. The plane is at rest if all its
+rates are below `RESTS` times the largest rate at these states."""
 GOLDEN = 1.32471795724474602596
-"""The plastic number, whose powers give points that fill a square evenly."""
+"""The plastic number; its powers give points that fill a square evenly."""
 
 
 @summarized
@@ -252,12 +252,12 @@ def _moves(
     eliminated: Mapping[str, Elimination],
     rates: FloatArray,
 ) -> None:
-    """Refuse a plane without motion, or one that a conservation law ties to a slaved scalar."""
+    """Refuse a plane without motion: conservation laws tie its scalars to eliminated scalars."""
     some = main.states[:: max(1, len(main.states) // LOOKS)]
     along = max(float(np.abs(problem.gradient(state)).max()) for state in some)
     if eliminated and np.nanmax(np.abs(rates), initial=0.0) < RESTS * along:
         rest = ", ".join(eliminated)
-        words = f"is at rest wherever {rest} is: conservation laws tie them"
+        words = f"is at rest wherever {rest} is at rest: conservation laws tie them"
         refuse("plane", plane, words, f"two of {', '.join(main.layout.scalars)}", "")
 
 
@@ -298,7 +298,7 @@ def _functions(
     eliminated: Mapping[str, Elimination],
     grid: int,
 ) -> dict[str, PlaneFunction]:
-    """Name of every eliminated scalar -> its value as a function of the plane."""
+    """Value of every eliminated scalar as a function of the plane, by the name of the scalar."""
     functions: dict[str, PlaneFunction] = {}
     for name, how in sorted(eliminated.items(), key=lambda item: item[1].kind == SLOW):
         if how.kind == RUN:
@@ -317,7 +317,7 @@ def _slow_in_plane(
     box: Box,
     lines: Mapping[str, Nullcline],
 ) -> SlowManifold | None:
-    """Nullcline of a fast coordinate, cut where it changes from attracting to repelling."""
+    """Nullcline of a fast coordinate, cut where attracting and repelling parts meet."""
     for k, name in enumerate(plane):
         if not is_fast(problem, run, name):
             continue

@@ -13,7 +13,7 @@ from dynamics.analysis.phase_portrait.elimination import PlaneFunction
 from dynamics.problem import FloatArray
 
 UNSURE = 1e-2
-"""Largest estimated error of a known rate, relative to the median rate of the plane."""
+"""A rate counts as unknown if its estimated error exceeds this fraction of the median rate."""
 
 
 class CountedGradient:

@@ -17,34 +17,33 @@ from dynamics.validation import refuse
 from theory.summary import summarized
 
 TOLERANCE = 1e-14
-"""Tolerance of a zero-rate value, relative to the larger end of the bracket."""
+"""Tolerance of a zero-rate value, relative to the larger absolute bound of the search."""
 OPENINGS = 12
-"""Most doublings of the bracket around a guess of a root."""
+"""Maximum number of doublings of the bracket around a guess of a root."""
 STEP, LEAP = 0.02, 0.5
-"""Relative distance of a root from the root at the preceding point of a branch: the usual distance,
-and the largest distance that counts as the same branch."""
+"""Relative change of a root from one point of a branch to the next. `STEP` is the usual change; a
+root that changes by more than `LEAP` is on another branch."""
 SHRUNK = 1e-3
-"""Least ratio of the function's values at a sign change and at the ends of the first bracket that
-marks a pole."""
+"""A sign change is a pole or a jump if the function there exceeds this fraction of its values at
+the ends of the first bracket."""
 SINK, SADDLE, SOURCE, DEGENERATE = "sink", "saddle", "source", "degenerate"
 CONTINUUM = "continuum"
 NEAR = 0.05
-"""Largest distance of a fixed point from the crossing of two polylines, relative to the sides of
-the rectangle."""
+"""A fixed point is searched up to this distance from its start, relative to the rectangle's sides.
+Zeros on a continuum belong to one cluster up to this distance."""
 WIDTH = 1e-5
 """Step of finite differences, relative to the sides of the rectangle."""
 SLACK = 1e-9
-"""Largest gap between the ends of two crossing chords, relative to the chords, and largest residual
-of a fixed point, relative to the change of the rates across a side."""
+"""Two chords cross if the gap between them is at most this fraction of the chords. A point is a
+zero if its rates are at most this fraction of their change across a side."""
 FLAT = 1e-9
-"""An eigenvalue counts as 0 below this fraction of the other eigenvalue."""
+"""An eigenvalue counts as 0 if it is below this fraction of the other eigenvalue."""
 ASIDE = (1e-4, 2e-4, 4e-4)
-"""Distances, relative to the sides of the rectangle, at which further zeros around a zero are
-searched."""
+"""Distances from a zero, relative to the rectangle's sides, at which further zeros are searched."""
 SHORT_STEPS, SINGULAR, VANISHING = 10, 1e-8, 1e-12
-"""Three settings of a test for further zeros around a zero: most Newton steps; singular value,
-relative to the largest, that counts as 0 (error of finite differences); rates that count as 0,
-relative to the change of the rates across a side."""
+"""The search for a further zero takes at most `SHORT_STEPS` Newton steps. A singular value below
+`SINGULAR` times the largest one counts as 0, because finite differences have this error. Rates
+below `VANISHING` times their change across a side count as 0."""
 
 Field = Callable[[float, float], tuple[float, float]]
 Box = tuple[tuple[float, float], tuple[float, float]]
@@ -74,7 +73,9 @@ def scalar_names(problem: GradientField) -> tuple[str, ...]:
     layout = problem.layout
     for name, shape in zip(layout.names, layout.shapes, strict=True):
         if shape:
-            refuse("problem", problem.view, f"has {name} of shape {shape}", "a reduced one", "none")
+            refuse(
+                "problem", problem.view, f"has {name} of shape {shape}", "a reduced problem", "none"
+            )
     return layout.names
 
 
@@ -106,8 +107,8 @@ def refine_root(
 ) -> Rest | None:
     """Zero of a component near a guess, and the mean slope of the component around the zero.
 
-    The bracket around the guess begins with the half `width`, which doubles until the sign changes.
-    Returns None if the sign does not change within the bounds.
+    The half width of the bracket around the guess is `width` at first, and doubles until the sign
+    changes. Returns None if the sign does not change within the bounds.
     """
     low, high = bounds
     largest = max(abs(low), abs(high))
@@ -162,10 +163,10 @@ def fixed_points(
 ) -> tuple[FixedPoint, ...]:
     """Fixed points in a rectangle, its edges included: common zeros of two rates.
 
-    Newton's method starts from the crossings of the nullclines, from their ends on the edges, and
-    from the corners. A zero is classified by the eigenvalues of the field's derivative. A zero
-    with further zeros at three small distances in one direction is on a continuum, and one point is
-    kept for each cluster of its zeros.
+    Newton's method starts from the crossings of the nullclines, from the nullclines' ends on the
+    edges, and from the corners. A zero is classified by the eigenvalues of the field's derivative.
+    A zero with further zeros at three small distances in one direction is on a continuum. One point
+    is kept for each cluster of zeros on a continuum.
 
     The call ``field(x, y)`` returns the two rates, NaN where undefined. The polylines `first` and
     `second`, each of shape (points, 2), are the nullclines of the two rates. The fixed points are
@@ -206,7 +207,7 @@ def fixed_points(
 
 
 def _isolated(field: Callable[[FloatArray], FloatArray], zero: FloatArray) -> bool:
-    """Whether in every direction some distance of `ASIDE` is without a further zero."""
+    """Whether no direction has further zeros at all distances of `ASIDE`."""
     directions = np.linalg.svd(_derivative(field, zero))[2]
     return not any(
         all(_has_zero_near(field, zero + sign * part * direction, part / 2) for part in ASIDE)
@@ -218,7 +219,7 @@ def _isolated(field: Callable[[FloatArray], FloatArray], zero: FloatArray) -> bo
 def _has_zero_near(
     field: Callable[[FloatArray], FloatArray], place: FloatArray, distance: float
 ) -> bool:
-    """Whether Newton's method with minimal-norm steps finds a zero at a `distance` from a place."""
+    """Whether Newton's method with minimal-norm steps finds a zero within `distance` of `place`."""
     point = place.copy()
     for _ in range(SHORT_STEPS):
         if (point < 0).any() or (point > 1).any() or np.abs(point - place).max() > distance:
