@@ -27,7 +27,7 @@ PAGES = {
     "masked_image_modeling": "papers",
     "shallow_vit": "shallow_vit",
 }
-"""Name of a paper's system -> module that makes the page of the system."""
+"""Module that makes the page of a paper's system, by the name of the system."""
 
 
 def explorer_page(source: Any, parameters: Any = None) -> str:
@@ -51,7 +51,7 @@ def write_page(source: Any, path: str | os.PathLike[str], parameters: Any = None
 
 
 def page_model_of(system: System, parameters: Any) -> PageModel:
-    """PageModel of a system, made by the system's own module."""
+    """PageModel of a system, made by the module for this system."""
     module = "own_model" if system.model is not None else PAGES[system.name]
     maker = importlib.import_module(f"dynamics.explorer.{module}")
     model: PageModel = maker.page_model(system, parameters)

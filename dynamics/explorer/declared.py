@@ -1,4 +1,4 @@
-"""Problems on the scalars of a declared reduction, which is not checked, for pages."""
+"""Problems of pages on the scalars of a declared reduction; the declaration is not checked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from theory.closure.regime import PLAIN, Regime
 
 
 class Unheld:
-    """Mixin: problems on declared scalars without checking the declaration against the entries.
+    """Mixin of problems on declared scalars; the declaration is not checked against entries.
 
     A page has many sizes, and a check takes seconds at each size; ``attdyn run`` performs the
     check.

@@ -1,7 +1,7 @@
 """Texts of a page as JSON: constants, symbols, panels, events, equations.
 
 Meanings, symbols and limits come from `dynamics.description`, panels from the problem's
-presentation, and formulas are MathML.
+presentation. Formulas are MathML.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from dynamics.validation import InvalidRequest
 from theory.events import EventRule
 
 MOST_DERIVED = 8
-"""Most scalars of a user's model whose recursion is derived for the page."""
+"""Maximum number of scalars of a user's model; above it, the page shows no derived recursion."""
 MOST_WRITTEN = 80_000
-"""Most characters of a recursion that a page shows."""
+"""Maximum number of characters of a derivation; above it, the page shows only the model."""
 LEAST_TIME = 1e-2
-"""First time of the curves on a page, in units of eta * steps."""
+"""Time (eta times steps) at which the curves on a page begin, or eta if it is smaller."""
 
 
 def page_description(system: System, model: PageModel) -> dict[str, Any]:
@@ -117,7 +117,7 @@ def _flag(value: Any) -> str:
 
 
 def _event(rule: EventRule, presentation: Presentation) -> dict[str, str]:
-    """Describe an event: its name in plots, its condition, and its meaning."""
+    """Describe an event by its name in plots, its condition and its meaning."""
     plot = presentation.plot
     # Formulas in the symbol of an event are enclosed in dollar signs.
     parts = {**plot.asides, **plot.marks}.get(rule.name, "").split("$")

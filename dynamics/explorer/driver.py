@@ -22,8 +22,7 @@ SHAPES = {
     ExceedsRunMaximum: ("exceeds", "quantity", "bound"),
     RisesAgain: ("rises", "quantity", "relative"),
 }
-"""Class of an event rule -> name of the rule in `assets/events.js`, and the fields that are
-printed."""
+"""Name of each class of event rules in `assets/events.js`, and the fields that are printed."""
 
 
 @cache
@@ -66,7 +65,7 @@ def rules(events: Sequence[EventRule], order_names: Sequence[str], rates: Sequen
 
 
 def worker_script(model: str, problem: object) -> str:
-    """Script of a worker for the JavaScript `model`, which defines ``MODEL``, and a problem."""
+    """Script of a worker that trains a problem; the JavaScript `model` defines ``MODEL``."""
     events = rules(problem.events, problem.order_names, problem.rates)  # type: ignore[attr-defined]
     scripts = asset("loops.js"), asset("events.js"), asset("driver.js")
     parts = [constants(), events, model, *scripts]

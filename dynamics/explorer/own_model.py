@@ -6,7 +6,8 @@ and weights, samples, starts and fixed arrays are functions of the real constant
 (`real_constants`). Each value of an integer or word constant needs its own program, so a page has
 values near the initial positions of the sliders, as many as limits on bytes and attempts allow. A
 law that can only be sampled is replaced by a few hundred samples. The classes of equal entries are
-those valid at all real constants; special values (equal probabilities, say) may have fewer.
+those valid at all real constants; special values, such as equal probabilities, may have fewer
+classes.
 """
 
 from __future__ import annotations
@@ -31,15 +32,15 @@ from dynamics.system import System
 from theory.program import OPERATIONS
 
 DIVIDES = re.compile(r"\s*(\w+)\s*%\s*(\w+)\s*<=\s*0\s*")
-"""Pattern of a limit that the second constant divides the first constant."""
+"""Pattern of a limit by which the second constant in the text must divide the first constant."""
 
 
 @np.errstate(all="ignore")  # functions of the model may overflow at some values
 def page_model(system: System, parameters: Any) -> PageModel:
     """PageModel of a model, with the sliders initially at the given parameters.
 
-    Raises InvalidRequest if the model has too many scalars for a page, or an operation without a
-    program.
+    Raises InvalidRequest if the model has too many scalars for a page, or an operation that lists
+    of instructions cannot express.
     """
     center = center_of(unheld(system), parameters)
     return page_of(center, points_around(center))
@@ -92,7 +93,7 @@ def _sliders(center: Center, points: list[Point]) -> tuple[Slider, ...]:
                 each.at for each in points
                 if all(other in free or each.at[other] == points[0].at[other] for other in each.at)
             ]  # fmt: skip
-            ends = f"{center.command} --{name} ... writes a page with another"
+            ends = f"{center.command} --{name} ... writes a page with another value"
             slider = choice(name, list({at[name]: None for at in held}), ends)
             if whole:
                 pairs = sorted({(at[whole], at[name]) for at in held})

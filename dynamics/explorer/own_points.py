@@ -1,4 +1,4 @@
-"""Points of a page: values of integer and word constants, each with programs and data."""
+"""Points of a page: choices of integer and word constants, each with programs and data."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ from theory.model import Model
 from theory.program import NoProgram
 
 MOST_TRIED = 12
-"""Most values of the constants, except the initial values, for which the model is derived."""
+"""Maximum number of choices of the constants, besides the initial one, with a derived model."""
 MOST_TERMS = 150_000
-"""Approximate limit on the number of terms in all gradients that are derived."""
+"""Approximate maximum of the number of terms in all derived gradients."""
 ENOUGH = 2
-"""Number of values of a constant with other scalars or events that end the trial of values."""
+"""If the first `ENOUGH` values of a constant that are tried give no point, no more are tried."""
 BYTES = 110_000
-"""Most bytes of the encoded programs and data of a page."""
+"""Maximum number of bytes of the encoded programs and data of a page."""
 REACH = 4
-"""Most steps of an integer constant to either side of its initial value."""
+"""Maximum distance of an integer constant from its initial value, in either direction."""
 MOST_SAMPLES = 4_000
-"""Most samples of a law, if more than at the initial positions of the sliders."""
+"""Maximum number of samples of a law at a point, unless the law has more at the center."""
 NUMBERS_OF_DRAWS = 12_000
-"""Most numbers in all samples of a law that can only be sampled."""
+"""Maximum number of values in all samples together of a law that can only be sampled."""
 LEAST_DRAWS = 100
 MOVES = (0.83, 1.09)
-"""Factors of real constants at which the classes of equal entries are compared."""
+"""Real constants are multiplied by these factors to compare the classes of equal entries."""
 SMALL = 0.1
-"""Replacement of a real constant of value 0, when classes of equal entries are compared."""
+"""A real constant of value 0 is replaced by this number when the classes are compared."""
 GRID = (0.75, 1.25, 0.5, 1.5)
-"""Factors for the values of a real constant that has a choice of values on a page."""
+"""A real constant with a choice of values has its initial value times these factors on a page."""
 
 
 @dataclass(frozen=True)
@@ -52,14 +52,14 @@ class Point:
     """Programs and data of a page at one choice of the integer and word constants."""
 
     at: Mapping[str, Any]
-    """Name -> value of each integer and word constant."""
+    """Value of each integer and word constant, by the name of the constant."""
     lists: Lists
     readings: Readings
     law: bool
     """Whether the risk is a sum over samples."""
     matrices: Mapping[str, Matrix] = field(default_factory=dict)
     constants: Mapping[str, float] = field(default_factory=dict)
-    """Further constants that the event rules use."""
+    """Values of all other constants in the event rules, by the name of the constant."""
 
 
 @dataclass(frozen=True)
@@ -71,17 +71,17 @@ class Center:
     problem: ModelProblem
     """Reduced problem at real constants without special values."""
     held: tuple[str, ...]
-    """Real constants fixed on the page: symbols do not reproduce the model at other values."""
+    """Real constants with a choice of values, because symbols do not reproduce the model."""
     draws: tuple[int, int]
     """Size and seed of the samples for a law that can only be sampled, else (0, 0)."""
     roles: tuple[str, ...]
-    """Names of the model's functions that are evaluated by symbols."""
+    """Names of the model's functions that are evaluated symbolically."""
     read: Readings
     """Arrays of the problem as functions of the real constants."""
     still: frozenset[str] = frozenset()
     """Constants without a slider."""
     derived: Callable[[Any], Mapping[str, float]] = lambda parameters: {}
-    """Function: Parameters -> further constants that the event rules use."""
+    """Function that maps parameters to the values of all other constants in the event rules."""
 
     @property
     def model(self) -> Model:
@@ -102,7 +102,7 @@ class Center:
     def remark(self) -> str:
         """Remark on a law that is sampled, or "" for any other law."""
         count, seed = self.draws
-        text = f"the law is known by {count} draws (--samples {count} --seed {seed})"
+        text = f"the law is represented by {count} draws (--samples {count} --seed {seed})"
         return text if count else ""
 
     @cached_property
@@ -137,7 +137,8 @@ def center_of(system: System, parameters: Any, still: Sequence[str] = (), **more
     problem = reduced_problem(system, parameters, draws)
     if not scalars(problem):
         raise InvalidRequest(
-            f"{system.name} closes on {problem.layout.size} scalars; a page can show {MOST_NAMED}"
+            f"{system.name} closes on {problem.layout.size} scalars; a page can show at most "
+            f"{MOST_NAMED}"
         )
     made = problem.realization
     reals = tuple(made.reals)
@@ -208,7 +209,8 @@ def _draws(system: System, parameters: Any) -> tuple[int, int]:
 def reduced_problem(system: System, parameters: Any, draws: tuple[int, int]) -> ModelProblem:
     """The reduced problem at given parameters.
 
-    The pair `draws` is size and seed for a law that can only be sampled, else (0, 0).
+    The pair `draws` holds the number and the seed of the samples for a law that can only be
+    sampled, else (0, 0).
     """
     count, seed = draws
     options = {"samples": count, "seed": seed} if count else {}
@@ -246,7 +248,7 @@ def _refines(finer: ModelProblem, coarser: ModelProblem) -> bool:
 def points_around(center: Center) -> list[Point]:
     """Points of a page: the initial positions of the sliders, then other points, nearest first.
 
-    Raises InvalidRequest if the model has an operation without a program.
+    Raises InvalidRequest if the model has an operation that lists of instructions cannot express.
     """
     points = [_point(center, center.problem)]
     short = bytes_of(points) > BYTES
@@ -282,7 +284,7 @@ def points_around(center: Center) -> list[Point]:
 
 
 def _without_tangents(point: Point) -> Point:
-    """The point without its list of directional derivatives, the longest of its lists."""
+    """Copy of a point without the list of directional derivatives, which is the longest list."""
     lists = point.lists
     short = dataclasses.replace(lists, programs=lists.programs[:3], by_row=lists.by_row[:3])
     return dataclasses.replace(point, lists=short)

@@ -23,9 +23,11 @@ from dynamics.models.engine.reduced_risk import ReducedRisk, order_parameters
 from theory.program import NoProgram, Program
 
 LONG = 250_000
-"""Most terms of lists over all samples; a larger law has lists of one sample."""
+"""Maximum number of terms of lists over all samples; above it, the lists are those of one
+sample."""
 LONGEST = 1_000_000
-"""Most terms of all lists of a page that include directional derivatives."""
+"""Maximum of the gradient's terms times the scalars; above it, a page has no directional
+derivatives."""
 
 
 class Source(NamedTuple):
@@ -55,18 +57,20 @@ class Lists:
     """Programs of a page, and the inputs of the programs except the state and a direction."""
 
     programs: tuple[Program, ...]
-    """Gradient, order parameters, observables, and if small enough a directional derivative."""
+    """Programs of the gradient, order parameters, observables and, if short, a directional
+    derivative."""
     by_row: tuple[NDArray[np.bool_], ...]
-    """Masks of the outputs of each program that depend on the row."""
+    """Mask, for each program, of the outputs that depend on the row of inputs."""
     given: tuple[sympy.Expr, ...]
     """Inputs that are functions of the real constants."""
     rows: tuple[Reading, ...]
-    """Inputs by row: numbers and weight of each sample, or one row with the weights of all."""
+    """Inputs by row: values and weight of each sample, or one row with the weights of all
+    samples."""
     one_by_one: bool
     """Whether each sample has its own row."""
 
     def documents(self, tables: Tables) -> list[dict[str, int]]:
-        """Convert the programs to JSON-ready values; `tables` collects their arrays."""
+        """Convert the programs to JSON-ready values; `tables` collects the programs' arrays."""
         return [
             document(program, by_row, tables)
             for program, by_row in zip(self.programs, self.by_row, strict=True)
@@ -74,9 +78,9 @@ class Lists:
 
 
 def document(program: Program, by_row: NDArray[np.bool_], tables: Tables) -> dict[str, int]:
-    """Convert a program to JSON-ready values; `tables` collects its arrays.
+    """Convert a program to JSON-ready values; `tables` collects the arrays of the program.
 
-    The mask `by_row` selects the outputs that depend on the row.
+    The mask `by_row` selects the outputs that depend on the row of inputs.
     """
     counts, which = np.unique(program.count, return_inverse=True)
     arrays = {
@@ -92,7 +96,7 @@ def document(program: Program, by_row: NDArray[np.bool_], tables: Tables) -> dic
 
 
 def _steps(program: Program) -> NDArray[np.int64]:
-    """Operand indices minus those of the preceding result, which compress well."""
+    """Differences between the operand indices of successive results; they compress well."""
     index, at = program.index.astype(np.int64), 0
     steps = index.copy()
     for _, first, last, length in program.instructions.tolist():
@@ -111,16 +115,16 @@ class Matrix:
     base: Reading
     """Values of the classes at coordinates 0, shape (classes,)."""
     along: NDArray[np.float64]
-    """Derivatives of the values by the coordinates, shape (classes, scalars)."""
+    """Derivatives of the values with respect to the coordinates, shape (classes, scalars)."""
     classes: tuple[tuple[int, float], ...]
     shape: tuple[int, ...]
-    """Shape of the whole array, from which the matrix may be a slice."""
+    """Shape of the whole array; the matrix may be a slice of the array."""
 
 
 def lists_of(source: Source, read: Readings, drawn: bool) -> Lists:
-    """Make the lists of a reduced problem; `drawn` tells whether its law can only be sampled.
+    """Make the lists of a problem; `drawn` tells whether the problem's law can only be sampled.
 
-    Raises NoProgram for an operation without a program.
+    Raises NoProgram if the model has an operation that lists of instructions cannot express.
     """
     whole = None if drawn else _lists(source, read, False)
     if whole is not None:
@@ -171,7 +175,7 @@ def _depends(program: Program, first: int) -> NDArray[np.bool_]:
 
 
 def matrices_of(problem: ModelProblem, read: Readings) -> dict[str, Matrix]:
-    """Trained arrays of a problem by class, or a slice of an array with three or more axes.
+    """Trained arrays of a problem by class; of an array with three or more axes, one slice.
 
     The last input of the readings is the offset of the embedding.
     """

@@ -13,9 +13,9 @@ from dynamics.models.engine.limits import SIGN, WORDS, Limit
 from dynamics.models.engine.real_constants import Reading
 
 FAR = 1e6
-"""Multiple of its size (or of 1) at which an allowed constant counts as unbounded."""
+"""A constant counts as unbounded if its value may change by this multiple of its size (or of 1)."""
 RANGE = 10.0
-"""Range of the slider of an unbounded constant, as a factor to either side of its value."""
+"""The slider of an unbounded constant extends by this factor to either side of its value."""
 DIGITS = 9
 
 
@@ -28,7 +28,7 @@ def words_of(limit: Limit) -> list[str]:
 def real_slider(
     name: str, constants: Mapping[str, Any], limits: Sequence[Limit], weights: Reading, ends: str
 ) -> Slider:
-    """Slider of a real constant, over the exact range in which limits and weights allow it.
+    """Slider of a real constant over the range that the limits and the weights allow.
 
     The `weights`, probabilities of the samples, must not become negative. The text `ends` is a
     remark on the range.
@@ -69,7 +69,7 @@ def _end(allowed: Callable[[float], bool], value: float, step: float) -> float |
 
 
 def choice(name: str, values: Sequence[Any], ends: str) -> Slider:
-    """Slider over the values available on the page; `ends` says why others are missing."""
+    """Slider over the values available on the page; `ends` says why other values are missing."""
     if isinstance(values[0], str):
         return Slider(name, values=tuple(values), ends=ends)
     numbers = tuple(sorted(values))
@@ -100,7 +100,7 @@ def _limit(limit: Limit) -> str:
 
 
 def _side(text: str, names: Sequence[str]) -> str:
-    """Convert a side of a limit to JavaScript; `dynamics.results.expression` has checked it."""
+    """Convert one side of a limit, checked by `dynamics.results.expression`, to JavaScript."""
     letters: dict[str, Any] = {name: sympy.Symbol(name, real=True) for name in names}
     letters |= {"ceil": sympy.ceiling, "abs": sympy.Abs, "min": sympy.Min, "max": sympy.Max}
     letters |= {f"log{k}": lambda x, k=k: sympy.log(x) / sympy.log(k) for k in (2, 10)}

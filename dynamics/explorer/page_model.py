@@ -29,15 +29,15 @@ class Slider:
     open_minimum: bool = False
     """Whether the minimum itself is excluded."""
     values: tuple[Any, ...] = ()
-    """Values available on the page, empty if all values are."""
+    """Values available on the page; empty if every value in the slider's range is available."""
     logarithmic: bool = False
     """Whether the slider has a logarithmic scale."""
     ends: str = ""
-    """Reason why the range is smaller than that of the constant."""
+    """Reason why the slider's range is smaller than the range that the model allows, or ""."""
     divides: str = ""
     """Name of the constant that this constant must divide, or ""."""
     divisors: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
-    """Value of the constant to divide -> available values of this constant."""
+    """Available values of this constant, by the value of the constant that it must divide."""
 
 
 @dataclass(frozen=True)
@@ -52,13 +52,13 @@ class PageModel:
     observables: tuple[str, ...]
     """Names of the reported quantities, in order."""
     matrices: tuple[Mapping[str, Any], ...] = ()
-    """Matrices by class, each with name, title, meaning, classes with labels and values."""
+    """Descriptions of trained arrays: name, title, meaning, and label and value of each class."""
     draws: tuple[int, int] = (0, 0)
     """Size and seed of the samples for a law that can only be sampled, else (0, 0)."""
     presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Name of a preset -> values of controls; other controls take their defaults."""
+    """Values of controls, by the name of the preset; other controls take their defaults."""
 
 
 def scalars(problem: Problem) -> tuple[str, ...]:
-    """Names of the parts of the state with curves: all parts, or none if some are arrays."""
+    """Names of the parts of a problem's state if all parts are scalars, else ()."""
     return problem.layout.names if set(problem.layout.shapes) == {()} else ()

@@ -1,4 +1,4 @@
-"""Pages of the papers whose model files declare their reduction.
+"""Pages of papers whose model files declare the reduction.
 
 The page uses the lists of the model file in `dynamics.models`, at the constants that correspond to
 the system's parameters. Title, symbols, events and derivation are those of the system.
@@ -30,9 +30,9 @@ from theory.events import EventRule
 from theory.papers.masked_image_modeling.notation import CONSTANTS
 
 MOST_CONFIGURATIONS = 2_000
-"""Most configurations of the data for which a page is made."""
+"""Maximum number of configurations of the data; a larger request for a page is refused."""
 MOST_NUMBERS = 25_000
-"""Most numbers in all programs of a page."""
+"""Maximum number of values in all configurations; a larger request for a page is refused."""
 Changes = Iterator[dict[str, Any]]
 
 
@@ -41,19 +41,19 @@ class Paper:
     """Correspondence between a paper's system and its model file."""
 
     constants: Callable[[Any], dict[str, Any]]
-    """Function: Parameters -> constants of the model file."""
+    """Function that maps parameters of the system to constants of the model file."""
     moving: Callable[[Any], tuple[str, ...]]
-    """Function: Parameters -> names of the constants that may have sliders."""
+    """Function that maps parameters to the names of the constants that may have sliders."""
     order: Mapping[str, Any]
-    """Order parameter of the system -> expression in the order parameters of the file."""
+    """Each order parameter of the system as an expression in those of the model file, by name."""
     smaller: Callable[[Any], Changes]
-    """Function: Parameters -> changes that reduce the number of configurations, nearest first."""
+    """Function that maps parameters to changes with fewer configurations, nearest first."""
     rest: tuple[str, ...] = ()
     """Names of the parameters that event rules use."""
     attributes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    """Further attributes of the page's reduced problem."""
+    """Attributes that the page adds to the class of the reduced problem, by name."""
     presets: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
-    """Name of a preset -> constants that differ from those of ``attdyn run``."""
+    """Constants that differ from those of ``attdyn run``, by the name of the preset."""
 
 
 @np.errstate(all="ignore")  # functions of the model may overflow at some values
@@ -141,7 +141,7 @@ def _check_size(system: System, parameters: Any, file: System, paper: Paper) -> 
                 f"{sizes} has more configurations than a page can have; nearest: {nearest}"
             )
     raise InvalidRequest(
-        f"{system.name} has more configurations here than a page can have; explore can be at "
+        f"{system.name} has more configurations here than a page can have; explore needs "
         "fewer patches"
     )
 
@@ -165,7 +165,7 @@ def _smaller_sets(parameters: Any) -> Changes:
 
 
 def _attention_logits(problem: Any) -> dict[str, Matrix]:
-    """Attention logits in classes: whether two patches are in one set."""
+    """Attention logits in two classes: patches of one set, and patches of different sets."""
     constants, names = problem.realization.constants, list(problem.scalars)
     patches = np.arange(constants["D"])
     sets = patches // constants["C"]

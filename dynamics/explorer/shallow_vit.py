@@ -1,7 +1,7 @@
 """Page of the shallow ViT: all entries are trained, and the curves are order parameters.
 
 The lists are those of the loss of one sample. The hinge loss has kinks at which training stays, so
-there is no flow, and the page has gradient descent from the random start of one seed.
+there is no flow. The page shows gradient descent from the random start of one seed.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from dynamics.system import System
 from dynamics.validation import InvalidRequest
 
 MOST_ENTRIES = 6000
-"""Most trained entries of a page, with which a step takes some milliseconds."""
+"""Maximum number of trained entries of a page; a step then takes some milliseconds."""
 MOST_TERMS = 200_000
-"""Most trained entries times count vectors of a page."""
+"""Maximum product of the number of trained entries and the number of count vectors of a page."""
 LENGTHS = ("sigma", "delta", "xi")
 """Constants on which the start depends linearly."""
 REALS = ("margin", *LENGTHS)
 WHOLE = {"L": REACH, "m": 2}
-"""Integer constant -> most steps to either side of its initial value."""
+"""Maximum distance of each integer constant from its initial value, in either direction."""
 SHARES = ("alpha_star", "alpha_confusion")
 """Constants rounded to counts, for which a page has a choice of values."""
 
@@ -67,7 +67,7 @@ def page_model(system: System, parameters: Parameters) -> PageModel:
             sliders.append(real_slider(name, constants, limits, nothing, ""))
         else:
             values = dict.fromkeys(point.at[name] for point in points)
-            ends = f"{command} --{name} ... writes a page with another"
+            ends = f"{command} --{name} ... writes a page with another value"
             sliders.append(choice(name, list(values), ends))
     script = page_script(points, limits, fixed)
     return PageModel(script, problem, tuple(sliders), problem.order_names)
@@ -83,7 +83,7 @@ def _check_size(problem: ReducedPopulation) -> None:
     most = given.m - -(-(size - entries) // given.d)  # each neuron has d entries
     near = f"m={most}" if most > 0 else "data='fixed'"
     raise InvalidRequest(
-        f"m={given.m} has {size} trained entries; explore can be of up to {entries} with "
+        f"m={given.m} has {size} trained entries; explore can train up to {entries} with "
         f"{vectors} count vectors; nearest: {near}"
     )
 

@@ -46,7 +46,7 @@ class Tables:
 
 
 def encoded(values: NDArray[np.float64]) -> tuple[str, bytes]:
-    r"""Shortest type that holds an array exactly, and its bytes.
+    r"""Shortest number type that holds an array exactly, and the array's bytes in this type.
 
     Examples
     --------
