@@ -24,16 +24,17 @@ from dynamics.validation import InvalidRequest
 
 EVENTS = {"T0": "$T_0$", "T1": "$T_1$"}
 SPREAD = 10.0
-"""Least ratio of the largest entries of two matrices at which their colour scale is logarithmic."""
+"""The colour scale is logarithmic if the matrices' largest entries differ by more than this
+factor."""
 NARROWEST = 1.35
-"""Least width of a matrix panel, in inches; narrower panels are arranged in several rows."""
+"""Minimum width of a matrix panel, in inches; more panels than fit are put in several rows."""
 LEAST_SHARE = 1e-4
-"""Least end of the linear part of the colour scale, relative to the largest entry of all
+"""Minimum end of the linear part of the colour scale, relative to the largest entry of all
 matrices."""
 
 
 def true_sets(panel: Axes, labels: NDArray[np.int64]) -> None:
-    """Draw in dark grey all pairs of patches in the same set, from each patch's set index."""
+    """Draw all pairs of patches of one set in dark grey; `labels` holds the set of each patch."""
     same = labels[:, None] == labels[None, :]
     panel.imshow(np.where(same, 0.35, 1.0), cmap="gray", vmin=0, vmax=1)
     panel.set_title("true sets", fontsize=9)
@@ -53,8 +54,8 @@ def matrix_entries(figure: Any, panels: Sequence[Axes], matrices: Sequence[Float
     """Draw one matrix of logits A, shape (D, D), in each panel, with one symmetric colour scale.
 
     The untrained diagonal is grey and does not affect the scale. The scale is linear up to the
-    largest entry of the smallest matrix, and logarithmic beyond if another matrix has entries more
-    than `SPREAD` times as large.
+    smallest of the matrices' largest entries. Beyond that entry it is logarithmic if another matrix
+    has an entry more than `SPREAD` times as large.
     """
     masked = [np.ma.masked_where(np.eye(len(matrix), dtype=bool), matrix) for matrix in matrices]
     largest = [float(np.abs(matrix).max()) for matrix in masked]
@@ -84,8 +85,8 @@ def matrix_entries(figure: Any, panels: Sequence[Axes], matrices: Sequence[Float
 def attention(run: Trajectory) -> Any:
     r"""Plot the true sets, and the logits A of a full run at the start, T0, T1 and the end.
 
-    The states of the run must have the part ``A``, and its settings the entry ``sets``. All
-    matrices share one colour scale (`matrix_entries`).
+    The states of the run must have the part ``A``, and the settings of the run the entry ``sets``.
+    All matrices share one colour scale (`matrix_entries`).
 
     Raises
     ------
@@ -105,7 +106,7 @@ def attention(run: Trajectory) -> Any:
     """
     if "A" not in run.layout.names or "sets" not in run.settings:
         raise InvalidRequest(
-            f"run of the {run.view} problem has no matrix of attention; run can be of "
+            f"run of the {run.view} problem has no attention matrix; run can be of "
             "FullPopulation or FullEmpirical"
         )
     moments = [("start", 0.0, run.states[0])]
@@ -141,13 +142,14 @@ MODEL_COLOURS = (BLUE, ORANGE, GREEN, PURPLE, VERMILION, GREY)
 HATCHES = ("", "////", "....", "xxxx")
 """Hatches of models; colours repeat after six models, with the next hatch."""
 FEW_IMAGES = 5
-"""Least number of images for box plots; fewer images are drawn as circles."""
+"""Minimum number of images for box plots; fewer images are drawn as circles."""
 LETTERS = 15
 """Number of characters of a title that fit one inch of width."""
 PALE = 0.35
 """Opacity of the colour inside a box."""
 FAR = 0.35
-"""The value axis starts at zero if the least value is below this fraction of the greatest value."""
+"""The value axis starts at zero if the smallest value is below this fraction of the largest
+value."""
 GROUP = 0.8
 """Width of a group of boxes, relative to the distance between two heads."""
 
@@ -224,7 +226,7 @@ def _face(number: int) -> str:
 
 
 def _frame(panel: Axes, heads: int, several: bool) -> None:
-    """Limit the value axis, from zero unless all values are far above, and separate groups."""
+    """Start the value axis at zero unless all values are far from zero, and separate the groups."""
     low, high = panel.dataLim.intervaly
     if low < FAR * high or high == 0:
         panel.set_ylim(bottom=0.0)

@@ -17,10 +17,10 @@ from dynamics.plotting import style
 TINTS = ("#56B4E9", style.ORANGE, style.GREEN, style.PURPLE, style.GREY)
 SEPARATRIX = "#7A0019"
 ONE_END = 0.01
-"""Largest range of the limits of a basin that counts as one point, relative to the sides of the
-window."""
+"""The limits of a basin count as one point if their range is at most this fraction of the window's
+sides."""
 MOST_NAMED = 4
-"""Most basins named in the legend."""
+"""Maximum number of basins that the legend names."""
 
 
 def draw_basins(
@@ -29,11 +29,11 @@ def draw_basins(
     plane: tuple[int, int],
     looks: Sequence[tuple[Any, str]] = (),
 ) -> None:
-    """Fill the basins of the window set by the limits of `axes`, and draw their separatrices.
+    """Fill the basins in the window of `axes`, and draw the separatrices of the basins.
 
-    The pair `plane` holds the indices of the state's entries along x and y. The pairs `looks` give
-    colour and label of each basin; the default is a colour of `TINTS`, and the limit of the basin's
-    flows as label.
+    The pair `plane` holds the indices of the entries of a state that are drawn along x and y. The
+    pairs `looks` give colour and label of each basin; the default is a colour of `TINTS`, and the
+    limit of the basin's flows as label.
     """
     sides = np.array([np.ptp(axes.get_xlim()), np.ptp(axes.get_ylim())])
     for k, (basin, tint) in enumerate(zip(basins, cycle(TINTS), strict=False)):
@@ -49,7 +49,7 @@ def draw_basins(
 
 
 def _ending(basin: Basin, plane: tuple[int, int], sides: np.ndarray) -> str:
-    """Label of a basin: the point to which its flows converge, a point of a curve, or no limit."""
+    """Label of a basin: the limit of its flows, a point on the curve of limits, or no limit."""
     ends = basin.ends[:, list(plane)]
     if not np.isfinite(ends).all():
         return "basin without an end"

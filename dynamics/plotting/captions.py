@@ -14,11 +14,11 @@ from dynamics.results.trajectory import Trajectory
 from dynamics.validation import brief
 
 LINES = 2
-"""Most lines of constants in a subtitle."""
+"""Maximum number of lines of constants in a subtitle."""
 REST = ", \u2026 (all in the caption)"
 """End of a truncated subtitle."""
 COLUMNS = 3
-"""Most panels in a row of a facet."""
+"""Maximum number of panels in a row of a facet."""
 LETTERS_PER_INCH = 14
 """Number of characters of a subtitle that fit one inch of width."""
 
@@ -33,7 +33,7 @@ def subtitle(figure: Any, text: str) -> None:
 def state_parameters(
     figure: Any, runs: Iterable[Trajectory], *settings: str, note: str = ""
 ) -> None:
-    """Write the parameters that all runs of a figure share above its panels, and a line `note`.
+    """Write above the panels of a figure the parameters that all runs share, and a line `note`.
 
     Parameters that only sampled problems use are omitted unless a run is sampled. Settings named in
     `settings`, such as ``"eta"``, are added if the runs have them.
@@ -65,7 +65,7 @@ def constants(
     note: str = "",
     width: float | None = None,
 ) -> None:
-    """Write constants (name -> value) above all panels of a figure, in at most `LINES` lines.
+    """Write constants and their values above all panels of a figure, in at most `LINES` lines.
 
     The lines fit the `width` in inches, by default the width of the figure.
     """
@@ -75,7 +75,7 @@ def constants(
 
 
 def cut(figure: Any, text: str, most: int = LINES, width: float | None = None) -> str:
-    """Truncate a text to `most` lines, and make the full text the figure's caption.
+    """Truncate a text to `most` lines, and store the full text as the caption of the figure.
 
     The last line fits the `width` in inches, by default the width of the figure.
     """
@@ -97,9 +97,9 @@ def fixed(
     width: float,
     seeds: int = 0,
 ) -> str:
-    """Text of the constants (name -> value, name -> formula), in lines that fit `width` inches.
+    """Text of constants `held` at values or `derived` by formulas, in lines of `width` inches.
 
-    The text also states the number of `seeds` whose median is shown, unless it is 0.
+    The text also states the number of `seeds` whose median is shown, unless `seeds` is 0.
     """
     items = [
         _item(notation, name, value) for name, value in held.items() if value not in (None, (), [])

@@ -15,18 +15,19 @@ from dynamics.validation import real
 
 INCH = 2.54
 NARROWEST, WIDEST = 7.0, 60.0
-"""Smallest and largest width of a figure, in cm."""
+"""Minimum and maximum width of a figure, in cm; any other width is refused."""
 LOWEST, HIGHEST = 0.75, 1.3
-"""Limits of the factor by which the height of a single panel follows the width of the figure."""
+"""Minimum and maximum factor by which the height of a single panel scales with the figure's
+width."""
 LEAST_COLUMN = 2.0
-"""Least width of each of several panels in a row, in inches."""
+"""Minimum width of each of several panels in a row, in inches."""
 AROUND = 0.7
-"""Height of a figure of images that does not scale with the width, in inches."""
+"""Part of the height of a figure of images that does not scale with the width, in inches."""
 
 
 @dataclass
 class Look:
-    """Choices for one figure, and what drawing it has found."""
+    """Choices for one figure, and facts recorded while the figure is drawn."""
 
     width: float | None = None
     """Chosen width of the figure in cm, or None for its usual width."""
@@ -35,7 +36,7 @@ class Look:
     timed: bool = False
     """Whether a time axis was drawn."""
     needed: float = 0.0
-    """Width in inches that panels in a row need, or 0 if they fit."""
+    """Width in inches that panels in a row need, or 0 if the panels fit."""
 
 
 _LOOK: ContextVar[Look] = ContextVar("look", default=Look())  # noqa: B039
@@ -81,8 +82,8 @@ def look(width: float | None = None, linear: bool = False) -> Iterator[Look]:
 def size(width: float, height: float, rows: int, columns: int, images: bool) -> tuple[float, float]:
     """Scale the usual width and height of a figure (inches) to the chosen width.
 
-    The height is fixed for several `rows` of panels. Panels in a row need a least width unless they
-    are `images`, which keep their aspect ratio.
+    The height is fixed for several `rows` of panels. Panels in a row have a minimum width unless
+    they are `images`; images keep their aspect ratio.
     """
     asked = _LOOK.get().width
     if asked is None:
@@ -109,12 +110,12 @@ def linear() -> bool:
 
 
 def shown(time: FloatArray) -> Any:
-    """Mask of the times that a time axis can show, the positive ones if it is logarithmic."""
+    """Mask of the times that a time axis can show; a logarithmic axis shows positive times only."""
     return time >= 0 if linear() else time > 0
 
 
 def scale(axes: Any, first: float, last: float) -> None:
-    """Set scale and limits of a time axis from its least positive and its last time."""
+    """Set scale and limits of a time axis from the smallest positive time and the last time."""
     _LOOK.get().timed = True
     if linear():
         axes.set_xscale("linear")

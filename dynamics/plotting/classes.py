@@ -18,50 +18,51 @@ from dynamics.plotting.captions import constants
 from dynamics.plotting.style import new_figure, styled
 
 FEW = 10
-"""Most classes that colour alone distinguishes; the cells of more classes also have letters."""
+"""Maximum number of classes told apart by colour alone; cells of more classes also have letters."""
 COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000",
     "#7F3C8D", "#8C613C",
 )  # fmt: skip
 HUES = 7
-"""Number of `COLOURS` that more than `FEW` classes cycle through, with different tints."""
+"""More than `FEW` classes have tints of the first `HUES` of the `COLOURS`."""
 TINTS = ((1.0, 0.0), (0.45, 0.55), (0.6, 0.0))
 """Weights of the class colour and of white in the successive tints."""
 FROZEN = "#e8e8e8"
 CLEAR = "".join(letter for letter in ascii_letters if letter not in "lIO")
 """Letters that cannot be mistaken for each other or for digits."""
 LETTERED = 2000
-"""Most cells of an array with a letter in every cell; larger arrays have one letter for each
-class."""
+"""Maximum number of cells of an array with a letter in every cell; a larger array has one letter
+for each class."""
 SIGNED = 400
-"""Most entries of an array whose signs are written into its cells."""
+"""Maximum number of entries of an array whose signs are written into the cells."""
 KEY, HEADING = 0.17, 0.25
 """Height of a row of the legend, and of the legend's title, in inches."""
 LEGEND, FURTHER = 2.0, 1.5
 """Width of the first column of the legend, and of each further column, in inches."""
 MOST_KEYS = 72
-"""Most classes that the legend lists completely."""
+"""Maximum number of classes that the legend lists; all other classes are counted in one line."""
 FULL_LEGEND = 24
 """Number of legend rows that fit the height of a figure."""
 MOST_ARRAYS = 8
 COLUMNS = 4
-"""Most arrays in a row of the figure."""
+"""Maximum number of arrays in a row of the figure."""
 UNIT, MOST_UNIT = 2.6, 3.6
-"""Height of a matrix without letters, and greatest height with letters, in inches."""
+"""Height of a matrix without letters, and maximum height of a matrix with letters, in inches."""
 CELL = 0.1
-"""Least width of a cell with a letter, in inches."""
+"""Minimum width of a cell with a letter, in inches."""
 IN_ROW, MOST_ROWS = 50, 12
-"""Entries in a row of the strip that shows a vector, and most rows of a strip."""
+"""A vector is drawn as a strip with up to `IN_ROW` entries in a row, or more in `MOST_ROWS`
+rows."""
 BOX, LEAST_BOX = 0.5, 0.28
-"""Greatest and least height of a row of a strip, in inches."""
+"""Maximum and minimum height of a row of a strip, in inches."""
 LETTER = 0.068
 """Width of a character in a strip, in inches."""
 TITLE, ABOVE = 0.35, 0.3
 """Height of the title of an array, and of the subtitle of the figure, in inches."""
 OUTSIDE = np.iinfo(np.int64).min
-"""Label of a cell in the last row of a strip beyond the vector's last entry."""
+"""Label of the empty cells in the last row of a strip, after the vector's last entry."""
 LEAST_WIDTH = 0.25
-"""Least width of an array, relative to the height of a square array."""
+"""Minimum width of an array, relative to the height of a square array."""
 
 
 @styled
@@ -69,9 +70,10 @@ def entry_classes(closure: Mapping[str, Any], parameters: Mapping[str, Any] | No
     """Plot the arrays of a model, each entry coloured by its scalar in the closure.
 
     Entries that never move are grey, and a minus sign marks an entry equal to minus its scalar. A
-    vector is a strip with the names of its scalars, in several rows if long. An array of more than
-    two axes is a matrix with the first axis along the rows. With more than ten scalars, letters in
-    the cells and in the legend distinguish the scalars.
+    vector is drawn as a strip with the names of its scalars, in several rows if it is long. An
+    array of more than two axes is drawn as a matrix: its first axis indexes the rows, and all other
+    axes are flattened into columns. With more than ten scalars, letters in the cells and in the
+    legend distinguish the scalars.
 
     Parameters
     ----------
@@ -141,7 +143,7 @@ def entry_classes(closure: Mapping[str, Any], parameters: Mapping[str, Any] | No
 
 
 def _matrices(arrays: Mapping[str, Any]) -> dict[str, NDArray[np.int64]]:
-    """Array name -> matrix of class labels: vectors as strips, further axes joined as columns.
+    """Matrix of class labels of each array, by name; vectors are strips, further axes columns.
 
     The last row of a strip is padded with `OUTSIDE`.
     """
@@ -158,7 +160,7 @@ def _matrices(arrays: Mapping[str, Any]) -> dict[str, NDArray[np.int64]]:
 
 
 def _size(labels: NDArray[np.int64], strip: bool, lettered: bool) -> tuple[float, float]:
-    """Width and height of an array in inches; cells with letters have a least width."""
+    """Width and height of an array in inches; cells with letters have a minimum width."""
     rows, columns = labels.shape
     if strip:
         width = float(np.clip(BOX * columns, LEAST_WIDTH * UNIT, 2 * UNIT))
@@ -258,7 +260,7 @@ def _letter(number: int) -> str:
 
 
 def _write_letters(panel: Axes, labels: NDArray[np.int64], colours: Sequence[str]) -> None:
-    """Write the class letter into every moving cell, or one letter a class if many cells."""
+    """Write class letters into all moving cells, or one per class if there are many cells."""
     moving = (labels != 0) & (labels != OUTSIDE)
     cells = np.argwhere(moving)
     if len(cells) > LETTERED:

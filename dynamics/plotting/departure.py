@@ -16,22 +16,22 @@ from dynamics.problem import FloatArray
 from dynamics.results.comparison import DEPARTURE_SHARES, Comparison
 
 SMALLEST, LARGEST = 1e-5, 1e2
-"""Least and greatest value of the limits of the axis of relative deviations."""
+"""Minimum and maximum of the axis of relative deviations."""
 MARGIN = 1.5
-"""Ratio of the upper limit of the axis to the greatest deviation."""
+"""Ratio of the upper limit of the axis to the largest deviation."""
 LOW = 0.05
-"""Largest fraction of the deviations below the lower limit of the axis."""
+"""Maximum fraction of the deviations below the lower limit of the axis."""
 HIGHEST_FLOOR = 1e-3
-"""Largest value of the lower limit of the axis of relative deviations."""
+"""Maximum of the lower limit of the axis of relative deviations."""
 
 
 @style.styled
 def departure(result: Comparison) -> Axes:
     """Plot the relative deviation of every scalar of an empirical run from the reduced run.
 
-    Lines are medians over seeds, and bands are ranges. The legend lists at most six states, those
-    with the largest final deviations. Phases and event lines belong to the reduced run, triangles
-    mark the events of each seed. Deviations below the lower limit are drawn at the lower edge.
+    Lines are medians over seeds, and bands are ranges. At most six states are drawn, those with the
+    largest final deviations. Phases and event lines belong to the reduced run; triangles mark the
+    events of each seed. Deviations below the lower limit are drawn at the lower edge.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def departure(result: Comparison) -> Axes:
 
 
 def _limits(rows: Sequence[FloatArray]) -> tuple[float, float]:
-    """Limits of the axis that include the largest deviations and all but the fraction `LOW`."""
+    """Limits of the axis; at most the fraction `LOW` of the deviations is below the lower limit."""
     values = np.concatenate([np.ravel(row) for row in rows])
     values = np.clip(values[np.isfinite(values) & (values > 0)], SMALLEST, LARGEST)
     if not values.size:
@@ -106,7 +106,7 @@ def _limits(rows: Sequence[FloatArray]) -> tuple[float, float]:
 
 
 def _mark_events(axes: Axes, result: Comparison, low: float) -> int:
-    """Draw a triangle for every event of every seed at the lower edge, and return their number.
+    """Draw a triangle at the lower edge for every event of every seed; return the number drawn.
 
     An event is named unless the reduced run has a label nearby.
     """

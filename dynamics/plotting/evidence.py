@@ -18,11 +18,11 @@ from theory.notation import Notation
 COLOURS = (style.BLUE, style.VERMILION, style.GREEN, style.PURPLE, style.ORANGE, "black")
 DASHES = ("-", "--", "-.", ":")
 MOST_INSIDE = 3
-"""Most curves and levels that have the legend inside the panel."""
+"""Maximum number of curves and levels for a legend inside the panel, instead of on the right."""
 FEW = 12
-"""Most points of a curve that has a marker at each point."""
+"""A curve with at most this many points gets a marker at each point."""
 NARROW = 100.0
-"""Largest ratio of the limits of a logarithmic axis with tick labels at 1, 2, 5."""
+"""A logarithmic axis has tick labels at 1, 2, 5 if the ratio of its limits is below this number."""
 
 
 @style.styled

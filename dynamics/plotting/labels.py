@@ -39,7 +39,7 @@ WORDS = {
 }
 LETTERS = {"samples": "N", "eta": r"\eta"}
 SHORT = 20
-"""Length in characters of the longest meaning that an axis label states before the symbol."""
+"""Maximum length in characters of a meaning that an axis label states before the symbol."""
 STAR = "\ue000"
 """Placeholder of an asterisk in a symbol, while the asterisks of a formula become products."""
 SIGNS = {
@@ -58,7 +58,7 @@ def letter(notation: Letters, name: str) -> str:
 
 
 def label(notation: Letters, name: str) -> str:
-    """Axis label of a name: its symbol, preceded by its meaning if that is short."""
+    """Axis label of a name: its symbol, preceded by its meaning if the meaning is short."""
     if name in WORDS:
         return WORDS[name]
     if name not in notation:
@@ -93,15 +93,15 @@ def formula(notation: Letters, text: str) -> str:
 
 MARKS = {ends.OSCILLATING: "d", ends.DIVERGED: "X", ends.PRECISION_LOST: "v", ends.INTERRUPTED: "s"}
 OTHER = "P"
-"""Marker of all failures that have no marker of another kind, such as a killed worker."""
+"""Marker of all failures that `MARKS` does not list, such as a killed worker."""
 PALE = "#DDDDDD"
 FEW = 8
-"""Most integers drawn as categories, and most values of an axis that all have a tick."""
+"""Maximum number of integers drawn as categories, and of values of an axis that all have a tick."""
 NARROW = 100.0
 
 
 class CellAxis:
-    """Positions in a plot of the values of a sweep's `Axis`.
+    """Positions of the values of a sweep's `Axis` in a plot.
 
     Few integers (C = 2, 4, 8) are equally spaced categories. Any other values are at their own
     positions, on a logarithmic axis if they are nearly geometric.
@@ -160,7 +160,7 @@ def logarithmic(ticks: Any, ratio: float, powers: bool = False) -> None:
 
 
 def without(result: Slice) -> dict[str, NDArray[np.bool_]]:
-    """Reason -> mask of the cells of a slice that lack the value of a completed run.
+    """Mask of the cells of a slice that lack the value of a completed run, by reason.
 
     A failed run counts as lacking a value even if the run reached the requested event.
     """
@@ -178,7 +178,7 @@ def without(result: Slice) -> dict[str, NDArray[np.bool_]]:
 def draw_marks(
     panel: Axes, x: CellAxis, y: CellAxis, where: dict[str, NDArray[np.bool_]]
 ) -> dict[str, Any]:
-    """Mark the cells of one panel by the masks of `without`; return reason -> legend handle."""
+    """Mark the cells of one panel by the masks of `without`; return legend handles by reason."""
     handles: dict[str, Any] = {}
     for word, cells in where.items():
         if not cells.any():

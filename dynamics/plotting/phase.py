@@ -25,8 +25,8 @@ from dynamics.problem import FloatArray
 from dynamics.validation import InvalidRequest
 
 DECADES, DECADES_OF_TIMES = 30.0, 5.0
-"""Ratio of the largest to the least value above which colours are logarithmic, for quantities that
-are not times and for times."""
+"""Colours are logarithmic if the ratio of the largest to the smallest value exceeds `DECADES`, or
+for times `DECADES_OF_TIMES`."""
 NO_COLOUR, YES_COLOUR = "#E6E6E6", "#7FB8DC"
 SHARES = ("patch_association",)
 LOOKS = (("black", "-"), ("#B0006D", "--"), ("#8C4A00", ":"))
@@ -40,8 +40,8 @@ def phase(result: Slice, contours: Sequence[Slice] = (), boundary: Slice | None 
 
     A cell without a value shows the reason: grey for an event not reached, hatched for an invalid
     combination, the mark of the outcome for a failed run, a dot for a run not computed yet. All
-    panels share one colour scale, which is logarithmic if positive values span more than 1.5
-    decades, or times more than a factor of 5.
+    panels share one colour scale. It is logarithmic if positive values span more than a factor of
+    30, or times more than a factor of 5.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def _contour(
     panel: Axes, axes: tuple[CellAxis, CellAxis], curve: Slice, values: FloatArray,
     look: tuple[str, str],
 ) -> dict[str, Any]:  # fmt: skip
-    """Draw labelled contour lines of a quantity in a panel, if any; return their legend handle."""
+    """Draw labelled contour lines of a quantity in a panel, if any; return the legend handle."""
     masked = np.ma.masked_invalid(values)
     if masked.count() < 4 or min(masked.shape) < 2 or masked.min() == masked.max():
         return {}
@@ -174,7 +174,7 @@ def _contour(
 def _boundary(
     panel: Axes, axes: tuple[CellAxis, CellAxis], outline: Slice, k: int
 ) -> dict[str, Any]:
-    """Draw the boundary of panel k along the sides of cells; return its legend handle."""
+    """Draw the boundary of panel k along the sides of cells; return a legend handle."""
     x, y = axes
     sides = [
         [(x.edges[c + (way == 0)], y.edges[r + (way == 1)]), (x.edges[c + 1], y.edges[r + 1])]

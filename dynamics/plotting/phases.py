@@ -78,7 +78,7 @@ def _name_events(axes: Any, run: Trajectory, at: Mapping[str, float], narrow: fl
 
 
 def _axis(run: Trajectory) -> tuple[float, float]:
-    """Least positive time and last time of a run."""
+    """Smallest positive time and last time of a run."""
     return float(run.time[run.time > 0].min()), float(run.time[-1])
 
 

@@ -24,7 +24,7 @@ from dynamics.results.trajectory import Trajectory
 from theory.notation import Notation
 
 MOST_LISTED = 4
-"""Most eliminated scalars that a title line lists individually."""
+"""Maximum number of eliminated scalars that a title line lists individually."""
 WIDTH = 5.4
 """Width of a portrait with its colour bar, in inches."""
 RESTS = (
@@ -46,9 +46,9 @@ COLOURS = ListedColormap(mpl.colormaps["viridis"](np.linspace(0.0, 0.86, 200)))
 ARROW = 0.6
 """Length of an arrow, relative to the distance between two arrows."""
 APART = 0.07
-"""Least distance between two labelled times on the main run, relative to the sides of the plane."""
+"""Minimum distance between two labelled times on the main run, relative to the plane's sides."""
 FIRST_TIME = -2
-"""Exponent of the least power of ten that is labelled as a time on the main run."""
+"""Exponent of the smallest power of ten that is labelled as a time on the main run."""
 
 
 @style.styled
@@ -112,7 +112,7 @@ def _draw(result: Portrait, axes: Axes, parameters: Sequence[str] | None) -> Wor
 
 
 def _write(words: Sequence[Words]) -> None:
-    """Lay out the figure, then write the labels of all its panels."""
+    """Lay out the figure, then write the labels of all panels."""
     figure: Any = words[0].axes.figure
     if (engine := figure.get_layout_engine()) is not None:
         engine.execute(figure)
@@ -151,7 +151,7 @@ def portraits(results: Sequence[Portrait], parameters: Sequence[str] | None = No
 
 
 def _elimination_lines(eliminated: Mapping[str, Elimination], notation: Notation) -> list[str]:
-    """Title lines on the elimination of scalars; scalars that one run eliminates share a line."""
+    """Title lines on eliminated scalars; scalars that follow the same coordinate share a line."""
     lines, follow = [], dict[tuple[str, float], list[str]]()
     for name, how in eliminated.items():
         if how.kind == RUN:

@@ -27,25 +27,23 @@ LOOKS = tuple(zip(COLOURS, "os^Dvo", strict=True))
 DASHES: tuple[Any, ...] = ("-", "--", "-.", (0, (5, 1.5, 1, 1.5, 1, 1.5)))
 """Line styles of the curves of a panel, in turn; curves of several seeds are dotted."""
 ALONE = 3
-"""Least number of points of a curve drawn without markers."""
+"""A curve with fewer finite points than this number has markers."""
 MOST_INSIDE = 2
-"""Most curves of a panel that has its legend inside."""
+"""Maximum number of curves of a panel with the legend inside; else the legend is on the right."""
 HEIGHT = 1.9
 """Height of a panel with its margins, in inches."""
 LABEL_ROOM = 1.4
-"""Length of the longest vertical label that does not overlap the label of the next panel, in
-inches."""
+"""A vertical label longer than this, in inches, would overlap the label of the next panel."""
 LARGEST = 1e150
-"""Largest absolute value drawn, because matplotlib cannot draw larger axes."""
+"""Maximum absolute value drawn, because matplotlib cannot draw larger axes."""
 BLOWN = 1e3
-"""Ratio of a diverging run's risk to its earlier maximum, beyond which the run is not drawn."""
+"""A diverging run is drawn until its risk exceeds this multiple of the earlier maximum."""
 ROUNDING = 64 * float(np.finfo(float).eps)
-"""Least risk above rounding, relative to the largest risk; applies to a risk that no longer
-falls."""
+"""A risk that no longer falls counts as rounding below this fraction of the largest risk."""
 WIDE = 5.0
-"""Least width of a figure whose panels have legends of two columns, in inches."""
+"""A figure wider than this, in inches, has a legend of two columns."""
 PLAIN = "0"
-"""Level that is drawn without a label."""
+"""Formula of the level that is drawn without a label."""
 
 
 @style.styled
@@ -104,7 +102,7 @@ def training(
 def _finite_part(run: Trajectory) -> tuple[Trajectory, str]:
     """Cut a diverged run before its risk blows up, and note the cut; other runs are unchanged.
 
-    The limit is `BLOWN` times the largest risk before the final rise.
+    The run is cut where its risk exceeds `BLOWN` times the largest risk before the final rise.
     """
     if run.outcome.kind != DIVERGED:
         return run, ""
@@ -176,7 +174,7 @@ def _draw(
 
 
 def _too_long(panel: Axes) -> bool:
-    """Whether the vertical label of a panel is longer than the panel is high."""
+    """Whether the vertical label of a panel is longer than `LABEL_ROOM`."""
     figure = panel.figure
     return panel.yaxis.label.get_window_extent().height > LABEL_ROOM * figure.dpi
 
@@ -186,7 +184,7 @@ def _has(run: Trajectory, name: str) -> bool:
 
 
 def _values(description: Panel, run: Trajectory, name: str) -> Any:
-    """Series without values above `LARGEST`, in absolute value on a logarithmic axis.
+    """Series with NaN for sizes above `LARGEST`; on a logarithmic axis, its absolute values.
 
     On a logarithmic axis a risk, also a held-out risk, ends where it is pure rounding.
     """
@@ -199,7 +197,7 @@ def _values(description: Panel, run: Trajectory, name: str) -> Any:
 
 
 def _above_rounding(risk: FloatArray) -> FloatArray:
-    """Absolute risk, or NaN where it stays below `ROUNDING` of the largest and no longer falls."""
+    """Absolute risk, NaN where it stays below `ROUNDING` times its maximum and no longer falls."""
     size = np.abs(risk)
     if not np.isfinite(size).any():
         return size
@@ -276,7 +274,7 @@ def comparison(result: Comparison) -> Any:
 def deviation(result: Comparison) -> Axes:
     """Plot each scalar's largest deviation from its entries, and machine epsilon, over time.
 
-    The legend lists at most six states, those with the largest deviations.
+    At most six states are drawn, those with the largest deviations.
 
     Raises
     ------

@@ -22,10 +22,10 @@ COLOURS = (style.BLUE, style.VERMILION, style.GREEN, style.PURPLE, style.ORANGE,
 MARKERS = ("o", "s", "^", "v", "D", "p")
 DECADES = 30.0
 COINCIDE = 0.003
-"""Largest distance of lines that are merged, relative to the height of a panel (less than a line
-width)."""
+"""Lines are merged if their distance is at most this fraction of the height of a panel, which is
+less than a line width."""
 MOST_NAMES = 3
-"""Most values of merged lines that the legend lists individually."""
+"""Maximum number of values of merged lines that the legend lists individually."""
 LETTER = 0.085
 """Width of a character of a tick label, in inches."""
 ROW = 0.11
@@ -42,8 +42,8 @@ def slices(result: Slice) -> Any:
     """Plot a quantity along x: one line for each value of y, one panel for each facet value.
 
     Lines that coincide in every panel are merged, with a common label. Runs without a value have
-    marks in a strip below the panel, one row for each line. With several seeds a line is the median
-    (for a yes-or-no quantity the share of yes) and a band the range.
+    marks in a strip below the panel, one row for each line. With several seeds a line shows the
+    median (for a yes-or-no quantity the share of yes) and a band the range.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def _name(result: Slice) -> str:
 
 
 def _coinciding(result: Slice) -> list[list[int]]:
-    """Group the lines that coincide in every panel; many lines are not grouped."""
+    """Group the lines that coincide in every panel, unless more groups than `COLOURS` remain."""
     heights = result.values[None]
     if result.seeds > 1 and not result.quantity.yes_no:
         heights = np.stack([result.values, result.low, result.high])
@@ -160,7 +160,7 @@ def _coinciding(result: Slice) -> list[list[int]]:
 
 
 def _looks(result: Slice, groups: list[list[int]]) -> list[tuple[Any, str]]:
-    """Colour and marker of each line; many lines follow a colour scale."""
+    """Colour and marker of each line; more lines than `COLOURS` follow a colour scale."""
     if len(groups) <= len(COLOURS):
         return list(zip(COLOURS, MARKERS, strict=True))[: len(groups)]
     assert result.y is not None
@@ -184,7 +184,7 @@ def _names(result: Slice, groups: list[list[int]]) -> list[str]:
 
 
 def _name_rows(strips: Any, rows: list[int], there: list[bool], names: list[str]) -> None:
-    """Label on the left the rows of lines that consist of marks only."""
+    """Label, on the left, the rows of lines that consist of marks only."""
     absent = {height: names[row] for height, row in enumerate(reversed(rows)) if not there[row]}
     for strip in strips:
         strip.set_yticks(list(absent), list(absent.values()), fontsize=6)

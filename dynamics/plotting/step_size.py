@@ -25,10 +25,9 @@ BELOW = "#BBBBBB"
 WORDS = {"error_estimate": "error / gross gradient"}
 LOGARITHMIC = ("risk", "error_estimate")
 ROUNDING = 1e-12
-"""Largest absolute curvature, and largest excess of growth over 1, that is drawn as 0."""
+"""Curvatures, and differences of the growth from 1, below this absolute value appear as 0."""
 LEAVES = 2.0
-"""Height at which the curve of a failed run is cut, relative to the largest value of the other
-runs."""
+"""The curve of a failed run is cut at this multiple of the largest value of the other runs."""
 
 
 @style.styled
@@ -136,7 +135,7 @@ def several(
 def _draw_state(
     panel: Axes, runs: Mapping[str, Trajectory], name: str, steep: bool, rules: bool
 ) -> None:
-    """Draw a state of each run that has it; the curve of a failed run may leave the panel."""
+    """Draw a state of each run that has the state; the curve of a failed run is cut."""
     good = [run for run in runs.values() if not run.outcome.failed]
     top = _largest(good if rules else [next(iter(runs.values())), *good], name)
     for number, (label, run) in enumerate(runs.items(), int(rules)):
@@ -180,7 +179,7 @@ def _mark_events(panel: Axes, run: Trajectory, steps: Any, series: FloatArray, c
 
 
 def _shapes(runs: Iterable[Trajectory]) -> dict[str, Line2D]:
-    """Name of each reached event in plots -> the event's legend handle."""
+    """Legend handle of each reached event, by the event's name in plots."""
     first, *others = runs
     names = {**first.presentation.plot.marks, **first.presentation.plot.asides}
     return {
@@ -248,7 +247,7 @@ def branches(result: Branches) -> Axes:
 
 @style.styled
 def stability(run: Trajectory, calm: Trajectory, limits: FloatArray, name: str = "alpha") -> Any:
-    """Plot learning rate and stability limit over time, and a state of the run below.
+    """Plot learning rate and stability limit over time and, below, a state of the run.
 
     Times with a learning rate above the stability limit are shaded.
 
@@ -303,7 +302,7 @@ def stability(run: Trajectory, calm: Trajectory, limits: FloatArray, name: str =
 
 @style.styled
 def transverse_growth(growth: TransverseGrowth, run: Trajectory) -> Any:
-    """Plot the least transverse curvature over time, and the growth of perturbations below.
+    """Plot the least transverse curvature over time and, below, the growth of perturbations.
 
     Times with negative curvature are shaded.
 

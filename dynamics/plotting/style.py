@@ -47,7 +47,7 @@ RC: dict[Any, Any] = {
 CAPTION, CAPTION_ENDING = "caption", ".caption.txt"
 """Attribute of a figure that holds the figure's caption, and suffix of the caption's file."""
 FEW = 20
-"""Most points of a line that has a marker at each point."""
+"""A line with fewer points than this number has a marker at each point."""
 PIXELS = 1200
 """Width of an inline figure in pixels; files have the resolution of `RC`."""
 BOXED: dict[Any, Any] = {"axes.spines.top": True, "axes.spines.right": True}
@@ -87,8 +87,8 @@ def new_figure(
 ) -> tuple[Figure, Any]:
     """Create a figure, outside pyplot, and its axes from the options of ``Figure.subplots``.
 
-    Width and height are in inches, unless `look` sets a width. With ``images=True`` the panels keep
-    their aspect ratio.
+    The width and the height, in inches, are scaled if `look` sets a width. With ``images=True`` the
+    panels keep their aspect ratio.
     """
     width, height = choices.size(width, height, grid.get("nrows", 1), grid.get("ncols", 1), images)
     with mpl.rc_context(RC):
@@ -99,7 +99,7 @@ def new_figure(
 def new_mosaic(width: float, height: float, panels: Any, **ratios: Any) -> tuple[Figure, Any]:
     """Create a figure, outside pyplot, and its axes by name, as ``Figure.subplot_mosaic`` does.
 
-    Width and height are in inches, unless `look` sets a width.
+    The width and the height, in inches, are scaled if `look` sets a width.
     """
     width, height = choices.size(width, height, len(panels), len(panels[0]), images=False)
     with mpl.rc_context(RC):
@@ -147,7 +147,7 @@ def write(axes: Any, path: str | os.PathLike[str]) -> Path:
 
 
 def time_axis(axes: Axes, run: Trajectory) -> None:
-    """Set up a labelled time axis, linear, or logarithmic from the first step on."""
+    """Set scale, limits and label of a time axis; a logarithmic axis begins at the first step."""
     first = run.time[run.time > 0]
     choices.scale(axes, first.min(), first.max())
     eta = run.settings.get("eta")
@@ -213,15 +213,16 @@ POWER = re.compile(r"([\d.]*)e([+-]?\d+)")
 
 
 MANY = 1e3
-"""Least ratio of the limits of an axis whose ticks are only at decades."""
+"""An axis has ticks only at powers of ten if the ratio of its limits exceeds this number."""
 NARROW = 1.1
-"""Largest ratio of the limits of a logarithmic axis whose tick labels have up to 15 digits."""
+"""Tick labels of a logarithmic axis have up to 15 digits unless the ratio of its limits is
+larger."""
 FLAT = 1e-14
-"""Largest relative range of values that count as constant."""
+"""Values count as constant if their relative range is at most this number."""
 
 
 def number(value: float, digits: int = 4) -> str:
-    """LaTeX of a number, as 0.5 or 10^{5}, without dollar signs, of at most `digits` digits."""
+    """LaTeX of a number with at most `digits` digits, as 0.5 or 10^{5}, without dollar signs."""
     mantissa, _, power = f"{value:.{digits}g}".partition("e")
     if not power and value and float(f"{value:.0e}") == value and not 1e-2 <= abs(value) < 1e4:
         mantissa, _, power = f"{value:.0e}".partition("e")
@@ -242,7 +243,7 @@ def tick(value: float, power: bool = False, digits: int = 4) -> str:
 
 
 class Decades(LogLocator):
-    """Tick locator at 1, 2, 5 of every decade, or at some decades of an axis of more than three.
+    """Tick locator at 1, 2, 5 of every decade, or at powers of ten over more than 3 decades.
 
     If at most one of these ticks is visible, the ticks are linear.
     """
@@ -259,7 +260,7 @@ class Decades(LogLocator):
         decades = 10.0 ** np.arange(math.floor(math.log10(vmin)), math.log10(vmax))
         marks = np.outer(decades, subs)
         if not wide and ((marks >= vmin) & (marks <= vmax)).sum() < 2:
-            # Scaled to its decade, because MaxNLocator fails below 1e-288.
+            # The limits are scaled to their decade, because MaxNLocator fails below 1e-288.
             linear = MaxNLocator(5, steps=[1, 2, 5, 10])
             return decades[0] * linear.tick_values(vmin / decades[0], vmax / decades[0])
         self.set_params(subs=subs, numticks=7 if wide else 12)
@@ -331,11 +332,11 @@ def band(axes: Axes, runs: Sequence[Trajectory], name: str, colour: str, dash: s
 
 
 def measured(time: FloatArray, series: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Positive times and series, shape (..., records), without the records that are NaN."""
+    """Times and series, shape (..., records), without records that are NaN or cannot be shown."""
     there = choices.shown(time) & ~np.isnan(series).all(axis=tuple(range(series.ndim - 1)))
     return time[there], series[..., there]
 
 
 def marked(time: FloatArray) -> dict[str, Any]:
-    """Marker options of a line with at most `FEW` points, or an empty mapping for longer lines."""
+    """Marker options of a line with fewer than `FEW` points; empty for a line with more points."""
     return {"marker": "o", "ms": 3.5} if time.size < FEW else {}

@@ -15,7 +15,7 @@ DISTANCES = (0.012, 0.03, 0.06, 0.1, 0.16)
 """Distances from a mark to the nearest side of its label, relative to the axes, in order of
 trial."""
 ENOUGH = 0.025
-"""Distance of a label from obstacles beyond which more room is not better, relative to the axes."""
+"""More than this distance between a label and obstacles, relative to the axes, is no advantage."""
 
 
 class Words:
@@ -46,7 +46,7 @@ class Words:
             word.set_position((float(position[0]), float(position[1])))
 
     def _room(self, spot: FloatArray, half: FloatArray, letters: int) -> FloatArray:
-        """Centre of a label of half size `half`, near its mark, where the label has most room."""
+        """Centre of a label of half size `half` near the mark `spot`, where there is most room."""
         angles = 2 * np.pi * np.arange(DIRECTIONS) / DIRECTIONS
         directions = np.stack([np.cos(angles), np.sin(angles)], axis=1)
         across = np.linspace(-1, 1, max(5, 2 * letters))
