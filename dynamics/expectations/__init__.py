@@ -1,4 +1,4 @@
-"""Expectations of a risk over its law: the common protocol of all problems."""
+"""Expectation of a risk over a law of data: the interface that all problems use."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ FloatArray = NDArray[np.float64]
 
 
 class Expectation:
-    """Expectation of a risk over its law; several threads may share it.
+    """Expectation of a risk over a law of data; several threads may share one instance.
 
-    The `settings` of the expectation are stored with every run. The type of `data`, the read-only
-    arguments of the kernels besides the state, selects the compiled loops; `data` is None without
-    compiled gradients.
+    `settings` are stored with every run. `data` holds the read-only arguments that kernels take
+    besides the state, and its type selects the compiled loops. `data` is None if the gradient is
+    not compiled.
     """
 
     name: str
@@ -45,42 +45,42 @@ class Expectation:
         return loops.hessian(self.data, state)
 
     def order_parameters(self, state: FloatArray, slope: FloatArray, count: int) -> FloatArray:
-        """Order parameters at a state with its gradient, shape (count,)."""
+        """Order parameters, shape (count,), at a state whose gradient is `slope`."""
         return loops.order_parameters(self.data, state, slope, count)
 
     def advance(
         self, state: FloatArray, updates: Updates, first: int, last: int, buffers: tuple[Any, ...]
     ) -> int:
-        """Take steps first, ..., last - 1 in place; see `dynamics.loops.kernels.advance`."""
+        """Take steps first, ..., last - 1 on `state`; see `dynamics.loops.kernels.advance`."""
         return loops.advance(self.data, state, updates, (first, last), True, buffers)
 
     def error_estimate(self, state: FloatArray) -> dict[str, FloatArray]:
         """Gradient and risk as ``value``, shape (n + 1,), and the ``estimate`` of their errors.
 
-        The estimate is NaN if errors are not estimated. Some expectations add ``gross``, the sum of
-        absolute contributions; a sampled expectation returns ``standard_error`` instead.
+        The estimate is NaN if errors are not estimated. Some expectations also return ``gross``,
+        the sum of absolute contributions. A sampled expectation returns a ``standard_error``.
         """
         value = np.append(self.gradient(state), self.value(state))
         return {"value": value, "estimate": np.full(value.size, np.nan)}
 
     def observe(self, states: FloatArray) -> tuple[FloatArray, dict[str, FloatArray]]:
-        """Gradients, shape (records, n), then risk and relative gradient error of each record."""
+        """Gradients, shape (records, n); risk and relative gradient error of each record."""
         known = [self.error_estimate(state) for state in states]
         values = np.array([each["value"] for each in known]).reshape(len(states), -1)
         errors = np.array([relative_error(e["estimate"], e["gross"]) for e in known])
         return values[:, :-1], {"risk": values[:, -1], "error_estimate": errors}
 
     def failure(self, state: FloatArray) -> str:
-        """Reason for which a state has no gradient, or "" if it has a gradient."""
+        """Reason why the gradient cannot be computed at a state, or "" if it can."""
         return ""
 
 
 FLOOR = 1e-290
-"""Smallest error of a gradient component that is known; smaller errors come from underflow."""
+"""Lower limit of error estimates; an estimate below twice this value counts as underflow."""
 
 
 def relative_error(error: FloatArray, gross: FloatArray) -> float:
-    """Largest error of a gradient component (not the risk) over its gross; 0 if both underflow."""
+    """Largest ratio of error to gross over the gradient components; the risk, last, is skipped."""
     with np.errstate(all="ignore"):
         known = np.where(error[:-1] > 2 * FLOOR, error[:-1] / gross[:-1], 0.0)
     return float(known.max())

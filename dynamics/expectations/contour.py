@@ -1,34 +1,36 @@
-r"""Expectation over masks and latents of one masked patch: contour integral, or sum over counts.
+r"""Expected loss of a masked patch over masks and latents, by contour integral or sum over counts.
 
-A *block* is one row type in one cluster. Fix a masked patch p of the block. The other patches of
-one *class* (equal Ups, one area) are alike: :math:`w^-_c = e^{\Upsilon}` is the weight of a masked
-key, :math:`w^+_c = e^{\Upsilon + z\Phi}` that of an unmasked one, m the area of p, D the sum of all
-weights, A_a the attention on the unmasked patches of area a, and
+A *block* is one row type in one cluster, and p is a masked patch of the block. The other patches
+form *classes*: the patches of one class lie in one area and have the same correlation Ups with p. A
+masked key of class c has the weight :math:`w^-_c = e^{\Upsilon}`, an unmasked one :math:`w^+_c =
+e^{\Upsilon + z\Phi}`. With m the area of p, D the sum of all weights and A_a the attention on the
+unmasked patches of area a, the loss is
 
 .. math:: \ell = \tfrac12 z_m^2 - z_m^2 A_m + \tfrac12 \sum_a z_a^2 A_a^2.
 
-`contour_block` has a cost independent of the counts. The contour integral uses :math:`D^{-k} =
+`contour_block` has a cost independent of the number of configurations. It uses :math:`D^{-k} =
 \int_0^\infty s^{k-1} e^{-sD} ds / \Gamma(k)`; the condition that M - 1 of the P - 1 other patches
-are masked takes the coefficient of :math:`x^{M-1}` in
+are masked selects the coefficient of :math:`x^{M-1}` in
 
 .. math:: F = e^{-s w_p} \prod_j \Big( E_z \prod_{c \in j}
     (e^{-s w^+_c} + x e^{-s w^-_c})^{n_c} \Big).
 
-At given (s, x) patches are independent, unmasked with the complex probability
-:math:`t = e^{-s w^+} / (e^{-s w^+} + x e^{-s w^-})`, so an area has the moments (weights are s w)
-:math:`S_1 = \sum n t w^+`, :math:`S_2 = S_1^2 + \sum n t (1-t) (w^+)^2`. With F as the measure
+At given (s, x) the patches are independent. Each patch is unmasked with the complex probability
+:math:`t = e^{-s w^+} / (e^{-s w^+} + x e^{-s w^-})`. An area therefore has the moments (with s w
+written as w) :math:`S_1 = \sum n t w^+`, :math:`S_2 = S_1^2 + \sum n t (1-t) (w^+)^2`. With F as
+the measure
 
 .. math:: E[\ell] = \tfrac12 E[z_m^2] + \int R, \qquad
     R = \sum_a \tfrac12 z_a^2 S_{2,a} - z_m^2 S_{1,m}, \qquad
     \partial_\theta E[\ell] = \int R\, \partial_\theta \ln F + \partial_\theta R.
 
-The radius of the circle gives the correct mean number of masked patches at every s (saddle point).
-Its nodes are at half steps: a node at :math:`x < 0` would meet zeros of the factors. The quadrature
-rule in s is double exponential at small s. All sums over the circle are divided by their value at s
-= 0.
+At every s, the circle in x has the radius at which the mean number of masked patches is M - 1
+(saddle point). Its nodes avoid :math:`x < 0`, where factors of F have zeros. The quadrature in s is
+double exponential at small s. All sums over the circle are divided by their value at s = 0.
 
-`counts_block` sums over the numbers h_c of unmasked patches of every class. For areas alike it
-knows only the total; the mean of :math:`\sum_i A_i^2` is a factor times the square of the total.
+`counts_block` sums over the numbers h_c of unmasked patches of every class. If equal areas are
+merged, it sums over their total count only; given this count, the mean of :math:`\sum_i A_i^2` is a
+factor times the square of the total attention.
 """
 
 from math import asinh, atan2, cos, exp, log, log1p, pi, sin, sinh, sqrt
@@ -39,28 +41,29 @@ import numpy as np
 from dynamics.loops.kernels import inlined, kernels
 
 MAX_NODES = 20_000
-"""Most values of s on a contour; thirty keys with scores far apart need this many."""
+"""Maximum number of nodes in s, as thirty keys with distant scores need; above it, NaN."""
 HEAVIEST = 100.0
-"""Largest log of s w: a key above has probability 0, and (s w)^4 stays a finite double."""
+"""Upper limit of log(s w): a key there has probability 0, and (s w)^4 is a finite double."""
 GONE, REGULAR = 8.0, 5.0
-"""First: log of an s w with probability 0; second: tau above which ln s is tau to e^-5."""
+"""First: log(s w) above which a key has probability 0. Second: tau above which the term e^-tau of
+ln s is below e^-5."""
 NEGLIGIBLE = 46.0
-"""Nodes of the contour with a weight below e^-46 of the largest weight are skipped."""
+"""Contour nodes whose weight is below e^-46 times the largest weight are skipped."""
 ROUGH = 1e-6
-"""Largest relative rounding error of the integrand; above this limit the integral is NaN."""
+"""Maximum relative rounding error of the integrand; above it, the integral is NaN."""
 WIDE, FLAT = 1e3, 1e-9
-"""Brackets of the radius wider than `WIDE` accept a relative error of `FLAT` in the mean."""
+"""In brackets wider than `WIDE`, a mean with a relative error below `FLAT` counts as exact."""
 BLOCK = 256
-"""Number of configurations in an inner loop."""
+"""Maximum number of configurations in one pass of the inner loops."""
 SPREAD = 300.0
-"""Largest difference of scores in a joint sum; above, keys underflow or squares overflow."""
+"""Maximum difference of scores in a group of configurations, against under- and overflow."""
 
 
 class Tables(NamedTuple):
-    """Tables of all blocks; see `dynamics.expectations.masks` for the columns of the first fields.
+    """Tables of all blocks; see `dynamics.expectations.masks` for the first three.
 
-    For blocks summed over counts, each configuration has the number of unmasked patches of every
-    class in `counts`, a factor for every area in `factors`, and its probability in `chances`.
+    For blocks that are summed over counts, `counts` holds the number of unmasked patches of every
+    class, `factors` a factor for every area, and `chances` the probability of each configuration.
     """
 
     blocks: Any
@@ -72,10 +75,11 @@ class Tables(NamedTuple):
 
 
 class Law(NamedTuple):
-    """Law of masks and latents, and the nodes of the rule in s.
+    """Law of masks and latents, and nodes of the quadrature in s.
 
-    Of the P - 1 = `others` patches besides p, `masked` are masked. A latent takes the values `z`
-    with probabilities `odds`. The nodes in tau begin at `first`, with distance `step`.
+    `others` is P - 1, the number of patches besides p, and `masked` the number of masked ones among
+    them. A latent takes the values `z` with probabilities `odds`. The nodes in tau, where s is
+    e^(tau - e^-tau) over a bound on D, begin at `first` with distance `step`.
     """
 
     others: float
@@ -89,13 +93,13 @@ class Law(NamedTuple):
 class Reading(NamedTuple):
     """Constants that turn sums of blocks into gradients and observables of rows.
 
-    The array `starts`, shape (rows + 1,), holds the state index of the first scalar of every row,
-    then the number of scalars; `widths`, shape (n,), the steps of differences; `shares`, shape
-    (n,), gamma / K over the number of entries of a scalar. For each row, `floors` is the
-    unavoidable loss L*_p, `mates` is K times the probability that another patch of p's area is
-    unmasked, given that p is masked, and `patches` the number of patches. `factor` is gamma / K.
-    `own` and `remote` are the state indices of Phi_m and Phi_0, and `local` and `far` the indices
-    of the local and the global row; -1 if missing.
+    `starts`, shape (rows + 1,), holds the state index of the first scalar of every row, then the
+    number of scalars. `widths`, shape (n,), holds the difference steps of a Hessian, and `shares`,
+    shape (n,), gamma / K divided by the number of entries of each scalar. For each row, `floors` is
+    the unavoidable loss L*_p, `mates` is K times the probability that another patch of p's area is
+    unmasked if p is masked, and `patches` is the number of patches. `factor` is gamma / K, with
+    gamma the share of masked patches. `own` and `remote` are the state indices of Phi_m and Phi_0;
+    `local` and `far` are the indices of the local and the global row. A missing index is -1.
     """
 
     starts: Any
@@ -120,7 +124,7 @@ class MaskData(NamedTuple):
 
 
 def log_keys(state, block, classes, z):
-    """Logs of w^+, w^-, w_p relative to the largest of them, and the log of an upper bound on D."""
+    """Logs of w^+, w^-, w_p relative to the largest weight, and log of a bound on their sum D."""
     opened, closed = np.empty((classes.size, z.size)), np.empty(classes.size)
     top = state[block.self_ups]
     for c in range(classes.size):
@@ -139,7 +143,7 @@ def log_keys(state, block, classes, z):
 
 
 def idle_steps(log_s, step, opened, closed, own):
-    """Number of steps after s without an active key: each has probability 0 or s w below e^-46."""
+    """Number of nodes to skip: at these, every key has probability 0 or an s w below e^-46."""
     ahead = np.inf
     if own + log_s < GONE:
         ahead = -NEGLIGIBLE - own - log_s
@@ -154,7 +158,7 @@ def idle_steps(log_s, step, opened, closed, own):
 
 @inlined
 def tilt(turn, opened, closed, classes, areas, odds):
-    """Log of the product at x = e^turn, and mean and variance of the number of unmasked patches."""
+    """Log of the product over areas at x = e^turn; mean and variance of the unmasked count."""
     total, mean, variance = 0.0, 0.0, 0.0
     for a in range(areas.size):
         top, norm, first, second = -np.inf, 0.0, 0.0, 0.0
@@ -180,11 +184,11 @@ def tilt(turn, opened, closed, classes, areas, odds):
 
 
 def saddle(turn, unmasked, opened, closed, classes, areas, odds):
-    """Log of the radius with the correct mean number of unmasked patches, and `tilt` at it.
+    """Log of the radius at which the mean unmasked count is `unmasked`; log of the product there.
 
-    Newton's method from a guess precedes bisection. If one choice of masked patches outweighs all
-    others, a wide range of radii is correct to rounding; the one nearest to 1 has the least
-    rounding.
+    Newton's method from the guess `turn` is tried before bisection. If one choice of masked patches
+    outweighs all others, the mean is correct to rounding on a wide range of radii. The radius
+    nearest to 1 is selected, because it has the smallest rounding errors.
     """
     guess = turn
     for _ in range(4):
@@ -221,8 +225,8 @@ def saddle(turn, unmasked, opened, closed, classes, areas, odds):
 
 
 def circle(law):
-    """Angles of the upper half circle; at s = 0 the log radius, log of F, sum over nodes."""
-    # Exact factors keep the variance nonnegative: a share rounded above 1 would make it negative.
+    """Angles of the upper half circle; log radius, log F and its sum over nodes at s = 0."""
+    # From exact integers, so that the variance cannot round to a negative number.
     variance = law.masked * (law.others - law.masked) / law.others
     nodes = int(min(law.others + 1.0, 14.0 * sqrt(variance) + 24.0))
     angles = (np.arange((nodes + 1) // 2) + 0.5) * (2.0 * pi / (nodes + nodes % 2))
@@ -239,7 +243,7 @@ def circle(law):
 
 
 def factors_at(turn, opened, closed):
-    """Numbers e^(-s w^+) and x e^(-s w^-) at x = e^turn over the larger of them, and its log."""
+    """e^(-s w^+) and x e^(-s w^-) at x = e^turn, divided by their maximum; log of the maximum."""
     factors = np.empty((*opened.shape, 3))
     for c in range(closed.size):
         for j in range(opened.shape[1]):
@@ -252,9 +256,9 @@ def factors_at(turn, opened, closed):
 
 @inlined
 def set_moments(x, factors, opened, classes, areas, odds, place):
-    """Set t, and per area S_1, S_2 - S_1^2 and the probability of a latent; return the log of F.
+    """Fill t; per area and latent S_1, S_2 - S_1^2 and the probability; return log F.
 
-    F is computed at x times the radius, without the factor e^(-s w_p).
+    The argument of F is `x` times the radius; the factor e^(-s w_p) is left out.
     """
     t, mean, variance, chance = place
     total = 0.0 + 0.0j
@@ -289,7 +293,7 @@ def set_moments(x, factors, opened, classes, areas, odds, place):
 
 @inlined
 def response(classes, areas, z, place, parts):
-    """Integrand R; ``parts`` is filled with the part of each area and latent."""
+    """Integrand R; fills ``parts`` with the terms of R of each area and latent."""
     _, mean, variance, chance = place
     whole = 0.0 + 0.0j
     for a in range(areas.size):
@@ -303,7 +307,7 @@ def response(classes, areas, z, place, parts):
 
 @inlined
 def add_node(weight, own, opened, closed, block, classes, areas, z, place, parts, sums):
-    """Add a node of the integral: ``weight`` is F times its width, ``own`` is s w_p."""
+    """Add a node to the sums: ``weight`` is F times the width of the node, ``own`` is s w_p."""
     t, mean, variance, chance = place
     loss, seen, slope, mass = sums
     whole = response(classes, areas, z, place, parts)
@@ -339,12 +343,12 @@ def add_node(weight, own, opened, closed, block, classes, areas, z, place, parts
 
 
 def scaled(logs, log_s):
-    """Products s w from logs of w, at most e^`HEAVIEST`."""
+    """Products s w from the logs of w and s, limited to e^`HEAVIEST`."""
     return np.exp(np.minimum(logs + log_s, HEAVIEST))
 
 
 def contour_block(state, block, tables, law, sums):
-    """Add a block to the sums by its contour integral; its loss is NaN if the integral fails."""
+    """Add a block to the sums by a contour integral; if this fails, the loss of the row is NaN."""
     classes = tables.classes[block.first_class : block.last_class]
     areas = tables.areas[block.first_area : block.last_area]
     z, odds = law.z, law.odds
@@ -365,7 +369,7 @@ def contour_block(state, block, tables, law, sums):
         tau = law.first + law.step * step
         if tau > REGULAR:
             step += idle_steps(tau - bound, law.step, log_open, log_closed, log_own)
-        # With s = e^(tau - e^-tau) / bound, the rule is double exponential on the left.
+        # s = e^(tau - e^-tau) / bound makes the quadrature double exponential at small s.
         tau = law.first + law.step * step
         log_s = tau - exp(-tau) - bound
         opened, closed = scaled(log_open, log_s), scaled(log_closed, log_s)
@@ -392,9 +396,10 @@ def contour_block(state, block, tables, law, sums):
 
 
 def counts_block(state, block, tables, law, sums):
-    """Add a block to the sums by its configurations, ``BLOCK`` of them in every inner loop.
+    """Add a block to the sums by its configurations, in groups of at most ``BLOCK``.
 
-    Configurations are added one by one if a key may outweigh a configuration without this key.
+    If scores differ by more than `SPREAD`, configurations are added one by one: a key that is
+    absent from a configuration could outweigh all keys in it.
     """
     classes = tables.classes[block.first_class : block.last_class]
     areas = block.last_area - block.first_area
@@ -419,7 +424,7 @@ def counts_block(state, block, tables, law, sums):
 
 
 def key_weights(state, block, classes, tables, first, last, scores, weights):
-    """Set w^+ and w^- over the largest key (of all, or of one configuration); return w_p."""
+    """Fill w^+ and w^-, and return w_p, divided by the largest weight in these configurations."""
     top = state[block.self_ups]
     for c in range(classes.size):
         h = tables.counts[block.counts + c * block.configurations + first]
@@ -433,7 +438,7 @@ def key_weights(state, block, classes, tables, first, last, scores, weights):
 
 
 def add_counts(state, block, classes, tables, first, last, scores, z, likely, room, sums):
-    """Add configurations first to last - 1, with latents z of probability `likely`, to the sums."""
+    """Add configurations first, ..., last - 1 to the sums, at latents z of probability `likely`."""
     weights, many, size = np.empty(scores.shape), block.configurations, last - first
     own = key_weights(state, block, classes, tables, first, last, scores, weights)
     inverse, rest, weight, attention = room[0], room[1], room[2], room[3:]
@@ -452,7 +457,8 @@ def add_counts(state, block, classes, tables, first, last, scores, z, likely, ro
         rest[i] = square * attention[0, i] * inverse[i]
         seen += weight[i] * attention[0, i] * inverse[i]
         loss += weight[i] * (0.5 * square - rest[i])
-    # Below, rest becomes r, and attention the derivative by an unmasked key over u, without r.
+    # Below, rest becomes r = z_m^2 A_m - sum_a f_a z_a^2 A_a^2 with the factors f_a, and attention
+    # becomes z_m^2 [a = m] - f_a z_a^2 A_a, so that dl/dw^- = r / D and dl/dw^+ = (r - it) / D.
     for a in range(z.size):
         at, part, square = block.factors + a * many + first, attention[a], z[a] * z[a]
         factor, plain = tables.factors[at : at + size], square if a == 0 else 0.0
@@ -488,11 +494,11 @@ def add_counts(state, block, classes, tables, first, last, scores, z, likely, ro
 
 
 def sums_at(state, data, watched):
-    """Loss and A_m per row, gradient and attention per scalar, given that p is masked.
+    """Loss and A_m of each row, gradient and attention of each scalar, given that p is masked.
 
-    All results are summed over clusters. The attention of an Ups is the attention to the patches of
-    its class, masked or not; the attention of a Phi that to the unmasked patches of its areas. With
-    ``watched``, only the local and the global row are computed.
+    All results are summed over clusters. The attention of a scalar Ups goes to the patches of its
+    class, masked or not; the attention of a scalar Phi goes to the unmasked patches of its areas.
+    With ``watched``, only the local and the global row are computed.
     """
     tables, law, reading = data
     rows = reading.floors.size
@@ -514,7 +520,7 @@ def gradient(state, data, out):
 
 
 def hessian(state, data, out):
-    """Jacobian of the gradient, from central differences in all rows at once."""
+    """Jacobian of the gradient by central differences; each moves one scalar of every row."""
     starts, widths = data.reading.starts, data.reading.widths
     moved, high, low = np.empty(state.size), np.empty(state.size), np.empty(state.size)
     out[:] = 0.0
@@ -533,13 +539,13 @@ def hessian(state, data, out):
 
 
 def row_numbers(sums, reading):
-    """Loss above L*_p, and own attention given another unmasked own patch, of every row."""
-    # Without a mate that can be unmasked, 0/0 gives NaN.
+    """Of every row: loss minus L*_p, and A_m given another unmasked patch in the area of p."""
+    # If the area of p has no other patch that can be unmasked, 0/0 gives NaN.
     return reading.factor * sums[0] - reading.floors, sums[1] / reading.mates
 
 
 def order_parameters(state, slope, data, out):
-    """Order parameters of the local and the global row, or NaN if no patch is local."""
+    """Order parameters of the local and the global row; NaN for a local row that is missing."""
     reading = data.reading
     gaps, attentions = row_numbers(sums_at(state, data, True), reading)
     out[:] = np.nan
@@ -562,7 +568,7 @@ def summary(state, data, out):
 
 
 def everything(state, data, slope, mass, rows):
-    """Gradient, attention (see `sums_at`), loss gap and own attention of every row."""
+    """Fill gradient and attention of each scalar (see `sums_at`), and `row_numbers` of each row."""
     sums = sums_at(state, data, False)
     slope[:] = data.reading.shares * sums[2]
     mass[:] = sums[3]

@@ -1,10 +1,10 @@
-r"""Masked patches: their classes as the tables of `contour`, and the sum used for each block.
+r"""Expectation over masked patches: tables for the kernels of `contour`, and each block's method.
 
-The expectation of a block is a sum over *configurations* or a contour integral. Of the N - 1
-patches other than p, U are unmasked, all sets with equal probability, so the numbers h_c in classes
-of n_c patches are multivariate hypergeometric: :math:`P(h) = \prod_c \binom{n_c}{h_c} /
-\binom{N-1}{U}`. Classes are added one by one; partial configurations with a marginal probability
-below `NEGLIGIBLE` are dropped.
+The expectation of a block is a sum over *configurations* or a contour integral. Of the P - 1
+patches other than p, a uniformly random set of U patches is unmasked. The numbers h_c of unmasked
+patches in classes of n_c patches are therefore multivariate hypergeometric: :math:`P(h) = \prod_c
+\binom{n_c}{h_c} / \binom{P-1}{U}`. Classes are added one by one; partial configurations with a
+marginal probability below `NEGLIGIBLE` are dropped.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 KINDS = ("auto", "counts", "contour")
 NEGLIGIBLE = 1e-32
 WIDTHS = 24.0
-"""Width of the range of a count in a configuration, in standard deviations."""
+"""Assumed width of the range of a count, in standard deviations, for predicted costs."""
 MAX_NUMBERS = 2e7
-"""Most numbers in a table of configurations."""
+"""Maximum number of counts in a table of configurations; above it, the sum is refused."""
 MAX_TERMS = 1e9
-"""Most terms of one gradient, latents included."""
+"""Maximum number of terms of one gradient, latents included; above it, the sum is refused."""
 PER_TERM, PER_BLOCK, PER_NODE = 1.5e-9, 1e-6, 3e-8
 """Predicted seconds per term of a sum over counts, per block, and per node of a contour."""
 RADII = 110
-"""Approximate number of values of s on a contour."""
+"""Approximate number of nodes in s, for predicted costs."""
 FIRST, STEP = -3.7, 0.09
-"""First node of the contour in tau, and the distance between nodes."""
+"""First node in tau of the integral over s, and the distance between nodes."""
 MOVE = 2e-5
 """Step of a score in the central differences of a Hessian."""
 ROUNDING = 2.0**-52
@@ -48,21 +48,24 @@ BLOCK_FIELDS = (
     "configurations", "counts", "factors", "chances",
 )  # fmt: skip
 """Columns of a block: row type, state index of the Ups of p itself, number of equal clusters, range
-of classes and areas, configurations (0 for a contour), first count, factor and probability."""
+of classes and areas, number of configurations (0 for a contour), index of the first count, factor
+and probability."""
 AREA_FIELDS = ("copies", "first", "last")
-"""Columns of an area, or of equal areas: their number, first and last class within the block."""
+"""Columns of one area or of several equal areas: number of areas, first class, end of the
+classes."""
 CLASS_FIELDS = ("area", "ups", "phi", "patches", "many")
-"""Columns of a class: area within the block, state indices of Ups and Phi, patches in one area and
-in all."""
+"""Columns of a class: area within the block, state indices of Ups and Phi, number of patches in one
+area and in all equal areas."""
 
 Configurations = tuple[FloatArray, FloatArray]
 
 
 @dataclass(frozen=True)
 class AreaClass:
-    """One or more equal areas: index of Phi, number, and (index of Ups, patches) of each class.
+    """One area, or several equal areas.
 
-    If areas are ``merged``, the patches are counted over all of them.
+    `phi` is the state index of Phi, `copies` the number of areas. `classes` has a pair (state index
+    of Ups, number of patches) for each class; in ``merged`` areas the number counts all of them.
     """
 
     phi: int
@@ -90,7 +93,7 @@ class Block:
         return tuple(patches for area in self.areas for _, patches in area.classes)
 
     def single(self, merging: bool) -> Block:
-        """Copy with separate areas; with `merging`, equal areas with one class are merged."""
+        """Copy with one `AreaClass` for each area; `merging` merges equal areas of one class."""
         areas: list[AreaClass] = []
         for area in self.areas:
             if area.copies > 1 and merging and len(area.classes) == 1:
@@ -120,7 +123,7 @@ def _area_class(area: Area, ups: int, phi: int, own: bool) -> AreaClass:
 
 
 def mean_squares(area: AreaClass, counts: FloatArray) -> FloatArray:
-    """Mean over equal areas of the sum of squares over the squared sum, for given total counts."""
+    """Mean of sum h_i^2 / (sum h_i)^2 over the counts h_i of merged areas, given their sum."""
     if not area.merged:
         return np.ones(counts.shape)
     each, total = 1.0 / area.copies, area.classes[0][1]
@@ -174,8 +177,8 @@ def _count(sizes: Sequence[int], unmasked: int) -> float:
 
 
 def configurations(sizes: Sequence[int], unmasked: int) -> Configurations:
-    """Counts, shape (classes, N), and probabilities, shape (N,), of the likely configurations."""
-    # Long double keeps three more digits of a probability, whose logarithms are in the thousands.
+    """Counts, shape (classes, N), and probabilities, shape (N,), of N likely configurations."""
+    # Logarithms are in the thousands; long doubles save three digits of the probabilities.
     logs = np.log(np.arange(1, sum(sizes) + 1, dtype=np.longdouble))
     logs = np.concatenate([np.zeros(1, np.longdouble), np.cumsum(logs)])
 
@@ -195,7 +198,7 @@ def configurations(sizes: Sequence[int], unmasked: int) -> Configurations:
         alone = np.arange(max(0, unmasked - total + size), min(size, unmasked) + 1.0)
         marginal = log_binomial(size, alone) + log_binomial(total - size, unmasked - alone)
         h = alone[marginal - every >= least] if left else np.empty(0)
-        # The last class, the largest, takes the remaining patches.
+        # The last class is the largest; it has the remaining unmasked patches.
         after = used[:, None] + h if left else np.full((used.size, 1), float(unmasked))
         count = after - used[:, None]
         possible = (count >= 0) & (count <= size) & (after <= unmasked) & (unmasked - after <= left)
@@ -214,7 +217,7 @@ def _seconds(block: Block, law: Any) -> tuple[float, float]:
     others, latents = law.P - 1, len(law.z)
     share = (law.P - law.masked) / others
     angles = min(others / 2 + 1, 7.0 * sqrt(others * share * (1 - share)) + 12.0)
-    # At most radii few angles contribute; `contour_block` stops at a negligible weight.
+    # At most radii few angles are computed; `contour_block` stops at a negligible weight.
     nodes = RADII * (20.0 + 0.2 * angles) * (1 + len(block.sizes)) * latents
     return PER_BLOCK + PER_TERM * _terms(block.single(latents == 1), law), PER_NODE * nodes
 
@@ -254,10 +257,10 @@ def _check_affordable(single: Block, law: Any) -> None:
 class MaskExpectation(Expectation):
     """Expectation over masks and latents, row by row.
 
-    `rows` are the rows of parameters or of an `ImageLaw`. `kind` is ``"counts"``, ``"contour"``, or
-    ``"auto"``, which selects for every block the method with the smaller predicted time.
-    `configurations` is the number of configurations in all sums over counts. Raises InvalidRequest
-    for an unknown kind, or a sum over counts that is too long.
+    `rows` holds the row types of parameters or of an `ImageLaw`. `kind` is ``"counts"``,
+    ``"contour"``, or ``"auto"``, which selects for every block the method with the smaller
+    predicted time. `configurations` is the number of configurations in all sums over counts. Raises
+    InvalidRequest for an unknown kind, and for a sum over counts that is too long.
     """
 
     def __init__(self, rows: Rows, kind: str = "auto") -> None:
@@ -293,8 +296,8 @@ class MaskExpectation(Expectation):
     def error_estimate(self, state: FloatArray) -> dict[str, FloatArray]:
         """Value and estimated error; all gradient components share the largest error.
 
-        The error is the difference of the contour to nodes shifted by half a step, whose error is
-        opposite and equal, plus the rounding of all sums.
+        The estimate is the rounding of all sums plus the change of the result if the contour nodes
+        shift by half a step, which reverses the sign of their error.
         """
         law, reading = self.data.law, self.data.reading
         shifted = self.data._replace(law=law._replace(first=law.first + 0.5 * law.step))
@@ -309,13 +312,13 @@ class MaskExpectation(Expectation):
         return {"value": value, "estimate": np.append(np.full(state.size, of_gradient), of_risk)}
 
     def failure(self, state: FloatArray) -> str:
-        """Reason for which a state has no gradient: weights of keys overflow on the contour."""
+        """Reason why a state has no gradient (weights overflow on the contour), or ""."""
         if "contour" not in self.name or not np.isfinite(state).all():
             return ""
         if np.isfinite(self.gradient(state)).all():
             return ""
         return (
-            "the contour over masks overflows: weights of keys differ by too many orders "
-            f"(correlations up to {np.abs(state).max():.3g}); try expectation='counts', or a "
-            "smaller eta"
+            "the contour over masks overflows: weights of keys differ by too many orders of "
+            f"magnitude (correlations up to {np.abs(state).max():.3g}); try expectation='counts', "
+            "or a smaller eta"
         )

@@ -1,13 +1,14 @@
-r"""Kernels: contribution of each set to the margin of positional attention, with two derivatives.
+r"""Kernels: contribution of a set to the margin of positional attention, and its derivatives.
 
-The form is that of the model file `dynamics.models.positional_attention`, in central moments: with
-Lambda, Gamma, Xi the attention of a patch to itself, to another of its set, to one of another set,
+The formula is that of the model file `dynamics.models.positional_attention`, in central moments.
+Lambda, Gamma, Xi are the attention of a patch to itself, to another patch of its set, and to a
+patch of another set. With z the sum of the set and Z that of all sets, the contribution is
 
 .. math::
    h = C \nu v + \sum_{k=0}^p \binom pk S_k u^k v^{p-k}, \quad
    u = D \alpha (\Lambda - \Gamma), \quad v = D \alpha (z / C + \Xi (Z - D z / C)), \qquad (1)
 
-S_k the k-th central moment of the type times C, so S_0 = C and S_1 = 0.
+where S_k is C times the k-th central moment of the type of the set, so S_0 = C and S_1 = 0.
 """
 
 from math import exp, expm1
@@ -17,11 +18,11 @@ import numpy as np
 from dynamics.loops.kernels import kernels
 
 SECOND = ((1, 1), (1, 2), (1, 3), (2, 2), (2, 3), (3, 3))
-"""Pairs of (alpha, gamma, rho) in columns 4 to 9 of arrays with second derivatives."""
+"""Second derivatives in columns 4 to 9, as pairs of 1 (alpha), 2 (gamma) and 3 (rho)."""
 
 
 def entries(state, constants):  # type: ignore[no-untyped-def]
-    """Differences and entries Lambda - Gamma, Gamma, Gamma - Xi, Xi of S, without cancellation."""
+    """Lambda - Gamma, Gamma, Gamma - Xi and Xi at a state, computed without cancellation."""
     D, C, scale = constants[0], constants[1], constants[4]
     b, g, r = scale * constants[3], scale * state[1], scale * state[2]
     top = max(b, g, r)
@@ -33,10 +34,10 @@ def entries(state, constants):  # type: ignore[no-untyped-def]
 
 
 def coordinates(state, constants):  # type: ignore[no-untyped-def]
-    """u, the factors x, y of v = x Z + y z, and their derivatives, shape (3, 10).
+    """The values u, x, y, where v = x Z + y z in (1), with their derivatives, shape (3, 10).
 
-    The columns are the value, derivatives by alpha, gamma, rho, then by the pairs `SECOND`. The
-    constants are D, C, nu, beta, scale.
+    The columns are the value, its derivatives by alpha, gamma, rho and by the pairs `SECOND`.
+    `constants` holds D, C, nu, beta, scale.
     """
     D, C, s = constants[0], constants[1], constants[4]
     A, G, E, X = entries(state, constants)
@@ -62,16 +63,16 @@ def coordinates(state, constants):  # type: ignore[no-untyped-def]
 
 
 def tabulate(at, data, out):  # type: ignore[no-untyped-def]
-    """Fill h and its derivatives by sum and type, shape (4 or 10, columns, kinds).
+    """Fill `out`, shape (4 or 10, columns, kinds), with h and its derivatives by sum and type.
 
-    `at`, shape (3, 10), is the result of `coordinates`, whose columns are the first axis of `out`.
+    `at`, shape (3, 10), is the result of `coordinates`. The first axis of `out` has its columns.
     """
     linear = data.constants[1] * data.constants[2]
     expand(at, data.moments, linear, data.sums, data.z + data.sums[-1], out)
 
 
 def size_of_terms(state, data, out):  # type: ignore[no-untyped-def]
-    """Fill absolute sums of the terms of h and its derivatives; return their relative rounding."""
+    """Fill sums of absolute terms of h and its derivatives; return their relative rounding."""
     at, moments = coordinates(state, data.constants), np.abs(data.moments)
     linear = data.constants[1] * data.constants[2]
     expand(np.abs(at), moments, linear, np.abs(data.sums), np.abs(data.z + data.sums[-1]), out)
@@ -83,8 +84,8 @@ def size_of_terms(state, data, out):  # type: ignore[no-untyped-def]
 def expand(at, moments, linear, sums, totals, out):  # type: ignore[no-untyped-def]
     """Fill h of (1) and its derivatives.
 
-    `at` is the result of `coordinates`; `moments`, shape (p + 1, kinds), is binom(p, k) S_k of each
-    type; `linear` is C nu; `sums` is z of each type, and `totals` is Z.
+    `at` is the result of `coordinates`, and `linear` is C nu. `moments`, shape (p + 1, kinds),
+    holds binom(p, k) S_k of each type, `sums` the z of each type, and `totals` the values of Z.
     """
     many, kinds = moments.shape
     scaled, v, f, f_v = (
@@ -126,7 +127,7 @@ def expand(at, moments, linear, sums, totals, out):  # type: ignore[no-untyped-d
 
 
 def second_derivatives(at, by, sums, total, out):  # type: ignore[no-untyped-def]
-    """Fill second derivatives at one sum from the derivatives of h by v, vv, u, uv, uu."""
+    """Fill second derivatives at one Z; `by` holds those of h by v, vv, u, uv and uu."""
     place = 4
     for i in range(1, 4):
         for j in range(i, 4):

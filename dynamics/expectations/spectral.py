@@ -1,21 +1,23 @@
 r"""Kernels of the spectral sum: one contour integral and one Fourier transform per sum z.
 
-With n random sets, s = 1 / (1 + e^F), u = kappa + i omega and a step of 2 pi / T in omega,
+With n random sets, margin F, s = 1 / (1 + e^F), u = kappa + i omega and a step 2 pi / T in omega,
 
 .. math::
 
    \frac 1T \sum_j e^{-u_j F} \frac{\pi}{\sin \pi u_j} \approx s - c_0 - c_1 e^{-F}, \qquad
    c_0 = \frac{1}{1 - e^{\kappa T}}, \quad c_1 = \frac{1}{1 - e^{(1 - \kappa) T}}, \qquad (1)
 
-for -1 < kappa < 2: the poles at 0 and at 1 leave known terms, residues or aliases of the sum. The
-kernel of the risk has a pole of second order at 0; the kernel of s (1 - s) has no pole there:
+for -1 < kappa < 2. The poles at u = 0 and u = 1 leave the terms with c_0 and c_1, which are
+residues or aliases of the sum. The kernel of the risk has a pole of second order at 0; the kernel
+of s (1 - s) has no pole there:
 
 .. math::
 
    \frac{\pi}{u \sin \pi u}: \; \log(1 + e^{-F}) + c_0 F - c_0 (1 - c_0) T - c_1 e^{-F}, \qquad
    \frac{\pi u}{\sin \pi u}: \; s (1 - s) - c_1 e^{-F}. \qquad (2)
 
-Both need E[e^{-uF}; z], in which the sets are independent except for their sum z:
+Both kernels multiply E[e^{-uF}; z], in which the sets are independent except for their sum z. With
+type k of probability P_k, sum z_k and contribution h_k to F, and h_s from the signal set,
 
 .. math::
 
@@ -36,11 +38,11 @@ With one factor B replaced by its term k, (3) gives the weights w_k(z) = E[s; se
 
 .. math:: \partial_i \partial_j R = E[s (1-s) F_i F_j] - E[s F_{ij}], \qquad (6)
 
-with weights of s (1 - s) and, for two different sets, n (n - 1) times (1/M) sum of zeta^{-z}
-B^{n-2} B_i B_j, where B_i has the factor h_{k,i} in every term.
+with weights of s (1 - s) for pairs in one set. Pairs of different sets add n (n - 1) times (1/M)
+sum of zeta^{-z} B^{n-2} B_i B_j, where B_i is B with the factor h_{k,i} in every term.
 
 The error of the sum (1) is at most e^{psi(k) - |kappa - k| T} times a tilted mean of |dF|, for one
-k in [-1, 0] and one in [1, 2]; psi on a grid of kappa thus determines the step. (7)
+k in [-1, 0] and one in [1, 2]. Values of psi on a grid of kappa determine the step. (7)
 """
 
 from math import ceil, cos, exp, expm1, floor, log, log1p, pi, sin
@@ -52,10 +54,10 @@ from dynamics.expectations.shares import coordinates, entries, size_of_terms, ta
 from dynamics.loops.kernels import kernels
 
 GRID = 13
-"""Number of kappas in a grid. Each grid has a spacing and the indices of 0 and 1: the coarse grid
-runs from -1 to 2, the fine one from 0 to 1."""
+"""Number of values of kappa in a grid. The coarse grid runs from -1 to 2, the fine grid from 0 to
+1. Functions take a grid as (spacing, index of kappa = 0, index of kappa = 1)."""
 LONG = 60.0
-"""Smallest T for which the fine grid is tried."""
+"""If T on the coarse grid exceeds this value, the fine grid is tried as well."""
 UNKNOWN, TINY, HUGE = 1e300, 1e-280, 1e300
 UNIT = 2.3e-16
 SAFETY = 2.0
@@ -63,27 +65,28 @@ SAFETY = 2.0
 of 5,000 random states, by at most 1.4 times."""
 LARGEST_TILT = 30.0
 BLOCK = 32
-"""Number of nodes of a contour computed at a time."""
+"""Maximum number of nodes of a contour that are computed together."""
 GUESS = 0.02
 """First guess of the gross, relative to its largest bound at one sum z."""
 FINEST = 1e-14
-"""Smallest tolerance of a Hessian; s (1 - s) may be much smaller than s."""
+"""Lower limit of the tolerance of a Hessian, which is stricter than that of a gradient: s (1 - s)
+can be far below s."""
 NO_DIGIT = 0.1
-"""Largest error of a valid gradient, relative to its gross."""
+"""Maximum error of a component relative to its gross; above it, the state has no gradient."""
 TOO_MANY, OVERFLOW, CANCELLED = 1.0, 2.0, 3.0
-"""Codes of faults for which a state has no gradient."""
+"""Fault codes of a state without a gradient."""
 
 
 class SpectralData(NamedTuple):
     """Read-only arguments of the kernels besides the state (alpha, gamma, rho).
 
-    The constants are D, C, nu, beta, scale; `share` is one over the number of entries of each
-    scalar. The array `moments`, shape (p + 1, K + 1), holds binom(p, k) S_k of each of K types, the
-    signal set last; `sums`, shape (K + 1,), their sums z_k; `probability`, shape (K,), the P_k. The
-    sums `z` of all random sets, most probable first, have probabilities `chance`, shape (columns,);
-    `others`, shape (columns, K), is the joint probability of z and type k of set 1. `n` is the
-    number of random sets and `variance` that of the sum of one. `tolerance` is the error relative
-    to the gross, `budget` the largest number of nodes.
+    `constants` holds D, C, nu, beta, scale; `share` is one over the number of entries of each
+    scalar. The array `moments`, shape (p + 1, K + 1), holds binom(p, k) S_k of each of K types,
+    with the signal set last; `sums`, shape (K + 1,), their sums z_k; `probability`, shape (K,), the
+    P_k. The sums `z` of all random sets, most probable first, have probabilities `chance`, shape
+    (columns,); `others`, shape (columns, K), is the joint probability of z and type k of set 1. `n`
+    is the number of random sets and `variance` the variance of the sum of one set. `tolerance` is
+    the allowed error relative to the gross, `budget` the maximum number of nodes.
     """
 
     constants: np.ndarray
@@ -101,9 +104,9 @@ class SpectralData(NamedTuple):
 
 
 def tilt(folded, target, lam, tilts):  # type: ignore[no-untyped-def]
-    """Solve mean sum of a set = z / n for lambda by Newton's method; return lambda and log S.
+    """Find the lambda at which the mean sum of a set is `target` = z / n; return lambda and log S.
 
-    ``folded`` holds weights of the sums -C to C; ``tilts`` is filled with e^{lambda j} / S.
+    ``folded`` holds the weights of the sums -C to C. ``tilts`` is filled with e^{lambda j} / S.
     """
     size, low, high = folded.size // 2, -LARGEST_TILT, LARGEST_TILT
     for _ in range(60):
@@ -115,7 +118,7 @@ def tilt(folded, target, lam, tilts):  # type: ignore[no-untyped-def]
         mean = first / total
         if mean < target:
             low = lam
-        else:  # reached also if sums overflow
+        else:  # also if a sum overflows
             high = lam
         better = lam + (target - mean) / max(second / total - mean * mean, 1e-12)
         if not low < better < high:
@@ -138,7 +141,7 @@ def tilt(folded, target, lam, tilts):  # type: ignore[no-untyped-def]
 
 
 def untilted(h, data, kappa, lam, out):  # type: ignore[no-untyped-def]
-    """Fill P_k e^{-kappa h_k + lambda z_k} over its largest exponential; return that exponent."""
+    """Fill P_k e^{-kappa h_k + lambda z_k} over the largest exponential; return its exponent."""
     top = -HUGE
     for k in range(out.size):
         out[k] = lam * data.sums[k] - kappa * h[k]
@@ -158,10 +161,11 @@ def tilted(h, data, kappa, lam, out):  # type: ignore[no-untyped-def]
 
 
 def scan(c, tables, sizes, data, grid, scanned):  # type: ignore[no-untyped-def]
-    """Fill psi of (4), lambda, tilted means of absolute derivatives on a grid of kappa, at one z.
+    """Fill psi of (4), lambda, and tilted means of |derivatives| on a grid of kappa, at one z.
 
     Psi is UNKNOWN if it overflows. Weights at one kappa follow from the weights at the previous
-    one, unless h has a wide range. The last row of means bounds the risk by e^{-kappa F} / kappa.
+    one, unless h has a wide range. The last row of means is for the risk, from its bound e^{-kappa
+    F} / kappa.
     """
     (grain, zero, _), (psi, lam, means) = grid, scanned
     h, kinds, count = tables[0, c], data.probability.size, data.n
@@ -204,7 +208,7 @@ def scan(c, tables, sizes, data, grid, scanned):  # type: ignore[no-untyped-def]
 
 
 def largest_shares(c, tables, data, scanned, out):  # type: ignore[no-untyped-def]
-    """Fill bounds on E[s |F_i|; z] and on the risk, from s <= 1 and s <= e^{-kappa F}."""
+    """Fill bounds on E[s |F_i|; z] and on the risk at z, from s <= 1 and s <= e^{-kappa F}."""
     psi, _, means = scanned
     kinds = data.probability.size
     for i in range(4):
@@ -219,9 +223,9 @@ def largest_shares(c, tables, data, scanned, out):  # type: ignore[no-untyped-de
 
 
 def aliases(height, s, grid):  # type: ignore[no-untyped-def]
-    """T required by (7) on the left and on the right, each with whether a pole's term is needed.
+    """T required by (7) left and right of kappa, each with whether the term of a pole is needed.
 
-    ``height`` holds the logarithms of the integrand over the allowed error.
+    ``height`` holds the logarithm of (integrand / allowed error) at each kappa of the grid.
     """
     grain, zero, one = grid
     left, right, with_zero, with_one = UNKNOWN, UNKNOWN, s < zero, s > one
@@ -249,10 +253,11 @@ def rounding(count, kappa, height, zero, one):  # type: ignore[no-untyped-def]
 
 
 def plan(scanned, grid, gross, need, count):  # type: ignore[no-untyped-def]
-    """Choose contour, T and window for one z with least work at an error of e^need of the gross.
+    """Choose kappa, T and window for one z with least work at an error of e^need times the gross.
 
-    Returns the index of kappa (or -1); T; window; c_0; c_1; logarithms of the integrand over the
-    allowed error, on the contour and at the pole at 1 with c_1; the work; the rounding error.
+    Returns the index of kappa (-1 if none is possible); T; window; c_0; c_1; the logarithms of
+    (integrand / allowed error) on the contour and, times c_1, at the pole at 1; the work; the
+    rounding error.
     """
     (grain, at_zero, at_one), (psi, _, means) = grid, scanned
     height, best, chosen = np.empty(GRID), HUGE, (-1, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, HUGE, HUGE)
@@ -281,7 +286,7 @@ def plan(scanned, grid, gross, need, count):  # type: ignore[no-untyped-def]
 
 
 def transform_length(p, data, z, excess):  # type: ignore[no-untyped-def]
-    """Length M with negligible terms at z + M and z - M, and the log of these terms over e^psi."""
+    """Length M at which the terms of z + M and z - M are negligible, and log of these / e^psi."""
     size, need, most = data.sums[-1], 8.0, -HUGE
     longest = 4 * ((2 * data.n * size + 4) // 4)
     folded, gaps = np.zeros(2 * size + 1), np.empty((2, 7))
@@ -310,7 +315,7 @@ def transform_length(p, data, z, excess):  # type: ignore[no-untyped-def]
 
 
 def on_circle(folded, cosines, sines, out):  # type: ignore[no-untyped-def]
-    """Fill the polynomials in zeta with coefficients -C to C, at M points of the circle.
+    """Fill `out` with polynomials in zeta of powers -C to C, at M points of the circle.
 
     ``folded`` has shape (2 C + 1, nodes), ``cosines`` and ``sines`` (C + 1, M / 2 + 1), ``out`` (M,
     nodes).
@@ -338,7 +343,7 @@ def on_circle(folded, cosines, sines, out):  # type: ignore[no-untyped-def]
 
 
 def from_circle(values, cosines, sines, out):  # type: ignore[no-untyped-def]
-    """Fill the means over the circle of values times zeta^j, the transpose of `on_circle`."""
+    """Fill means over the circle of values times zeta^j; this is the transpose of `on_circle`."""
     size, length, wide = cosines.shape[0] - 1, values.shape[0], values.shape[1]
     even = np.zeros((size + 1, wide), np.complex128)
     odd = np.zeros_like(even)
@@ -362,7 +367,7 @@ def from_circle(values, cosines, sines, out):  # type: ignore[no-untyped-def]
 
 
 def raised(base, power, shift, out):  # type: ignore[no-untyped-def]
-    """Fill base^power times a shift of each point, shape (M, nodes)."""
+    """Fill `out`, shape (M, nodes), with base^power times the factor `shift` of each point."""
     square, flat, wide = base.copy().reshape(-1), out.reshape(-1), base.shape[1]
     for m in range(flat.size):
         flat[m] = shift[m // wide]
@@ -386,7 +391,7 @@ def fold(now, slopes, sums, out):  # type: ignore[no-untyped-def]
 
 
 def front_at(u, step, psi, signal):  # type: ignore[no-untyped-def]
-    """Kernel pi / sin(pi u) over T times e^psi and the signal set's phase, for +-omega together."""
+    """Kernel pi / (T sin(pi u)) times e^psi and the signal set's phase, for +-omega together."""
     kappa, omega = u.real, u.imag
     decay = exp(-2.0 * pi * omega)
     below = complex(sin(pi * kappa) * (1.0 + decay), sin(pi * (kappa + 0.5)) * (1.0 - decay))
@@ -398,9 +403,9 @@ def add_nodes(c, tables, data, at, weights, pairs):  # type: ignore[no-untyped-d
     """Add the terms of a contour, or of the pole at 1, at one z, to weights and pairs.
 
     ``at`` holds kappa, lambda, M, the step in omega, the number of nodes, and c_1 (0 on a contour).
-    The rows of ``weights``, shape (2, K), are weights of s and of s (1 - s); ``pairs`` is
-    E[s (1 - s) h_i h_j; z] of two different sets. Returns the part of the risk, and the largest
-    |E[e^{-uF}; z]| of the last nodes, over e^psi.
+    The rows of ``weights``, shape (2, K), are weights of s and of s (1 - s); ``pairs`` holds, for
+    two different sets, E[s (1 - s) h_i h_j; z]. Returns the contribution to the risk, and the
+    largest |E[e^{-uF}; z]| / e^psi in the last block of nodes.
     """
     kappa, lam, length, step, many, pole = at
     h, kinds, size, second = tables[0, c], data.probability.size, data.sums[-1], len(tables) > 4
@@ -470,9 +475,9 @@ def add_nodes(c, tables, data, at, weights, pairs):  # type: ignore[no-untyped-d
 def add_sum(c, tables, sizes, data, scanned, gross, most, need, results, second):  # type: ignore[no-untyped-def]
     """Add the terms of one z to gradient and risk, their gross and error, and the Hessian.
 
-    ``need`` is the logarithm of the allowed error over the gross, and ``most`` an upper bound of
-    the terms of z over the allowed error. Returns the number of nodes, of which none is computed
-    above the budget. Returns -1 if no contour is more accurate than the bound.
+    ``need`` is the logarithm of (allowed error / gross), and ``most`` an upper bound of the terms
+    of z over the allowed error. Returns the number of nodes; if it exceeds the budget, no node is
+    computed. Returns -1 if no contour is more accurate than the bound.
     """
     kinds, count, grid = data.probability.size, data.n, (0.25, 4, 8)
     p = np.empty(kinds)
@@ -525,7 +530,7 @@ def add_sum(c, tables, sizes, data, scanned, gross, most, need, results, second)
 
 
 def missing(i, scanned, grid, chosen, count):  # type: ignore[no-untyped-def]
-    """Error estimate of one component at one z: (7), window, transform and rounding.
+    """Error estimate of component i at one z, from aliases (7), window, transform and rounding.
 
     ``chosen`` holds the index of kappa, T, c_0, c_1, and the logarithm of omitted terms over e^psi.
     """
@@ -566,7 +571,7 @@ def add_hessian(c, tables, data, weights, pairs, second):  # type: ignore[no-unt
 
 
 def exceeds(values, limits, share):  # type: ignore[no-untyped-def]
-    """Whether a value exceeds a share of its limit."""
+    """Whether one of four values exceeds a share of its limit."""
     above = False
     for i in range(4):
         above = above or values[i] > share * limits[i]
@@ -574,9 +579,10 @@ def exceeds(values, limits, share):  # type: ignore[no-untyped-def]
 
 
 def add_table_errors(state, data, tables, scanned, results):  # type: ignore[no-untyped-def]
-    """Add the errors from rounding of h and its derivatives: s (1 - s) times the error of F, and s.
+    """Add the errors caused by rounding of h and its derivatives to the errors in `results`.
 
-    Both are means under the tilted laws of the coarse grid, s (1 - s) <= e^{-kappa F} for |kappa|
+    They are means of s (1 - s) |F_i| times the error of F, and of s times the error of F_i. Both
+    are bounded under the tilted laws of the coarse grid, by s (1 - s) <= e^{-kappa F} for |kappa|
     <= 1.
     """
     sizes = np.empty(tables.shape)
@@ -603,10 +609,10 @@ def add_table_errors(state, data, tables, scanned, results):  # type: ignore[no-
 
 
 def spectrum(state, data, tables, results, second):  # type: ignore[no-untyped-def]
-    """Fill h and its derivatives, the results and the Hessian (6) at a state.
+    """Fill the tables of h and its derivatives, the results and the Hessian (6) at a state.
 
-    The rows of the results, shape (4, 4), are E[s F_i] and the risk; gross; error; number of nodes
-    and fault code (0 without a fault).
+    The rows of `results`, shape (4, 4), are: E[s F_i] and the risk; their gross; their errors; the
+    number of nodes and the fault code (0 without a fault).
     """
     columns, kinds = data.z.size, data.sums.size
     tabulate(coordinates(state, data.constants), data, tables)
@@ -673,9 +679,9 @@ def spectrum(state, data, tables, results, second):  # type: ignore[no-untyped-d
 
 
 def gradient(state, data, out):  # type: ignore[no-untyped-def]
-    """Fill gradient per entry, its derivative, the risk, or all results, by the size of `out`.
+    """Fill `out` with the gradient per entry, its Jacobian, the risk, or all results.
 
-    An `out` of shape (3,), (9,), (2,) or (16,) is filled; an unknown value is NaN.
+    The size of `out`, 3, 9, 2 or 16, selects between these. An unknown value is NaN.
     """
     results, second = np.empty((4, 4)), np.empty((3, 3))
     tables = np.empty((10 if out.size == 9 else 4, data.z.size, data.sums.size))

@@ -1,9 +1,10 @@
 """Spectral expectation of positional attention, with a cost polynomial in D for every law.
 
-The sum over types is replaced, for each sum z of the random sets, by one contour integral (for the
-logistic) and one discrete Fourier transform (for the coupling through z); see
+For each sum z of the random sets, one contour integral (for the logistic function) and one discrete
+Fourier transform (for the coupling through z) replace the sum over types; see
 `dynamics.expectations.spectral`. The tolerance is relative to the *gross*, the sum of absolute
-contributions of all sets: on the slow manifold the net gradient of alpha is 1e-9 to 1e-15 of it.
+contributions of all sets, because on the slow manifold the gradient of alpha is only 1e-9 to 1e-15
+times its gross.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from dynamics.expectations import FLOOR, Expectation, FloatArray, spectral
 from dynamics.loops import summary
 
 BUDGET = 3e9
-"""Largest number of nodes (omega times zeta) of one gradient, times the number of types of a set;
-this many nodes take about two seconds."""
+"""Maximum of the nodes (omega times zeta) of one gradient times the types of a set; above it, the
+gradient is refused. The maximum takes about two seconds."""
 NEGLIGIBLE = 1e-60
-"""Sums of random sets with a smaller probability are left out."""
+"""Sums z of the random sets with at most this probability are left out."""
 FAULTS = {
     spectral.OVERFLOW: "the integrals of the spectral expectation overflow: |F| is too large "
     "with both signs; use the exact expectation or another start",
@@ -35,7 +36,7 @@ class SpectralSum(Expectation):
 
     The array `types`, shape (K, 2), holds the numbers of patches at +1 and at -1 in each type of a
     random set, and `probabilities`, shape (K,), the probability of each type, with a relative error
-    of `chance_error`. `tolerance` is the largest error relative to the gross.
+    of `chance_error`. `tolerance` is the allowed error relative to the gross.
     """
 
     name = "spectral"
@@ -84,7 +85,7 @@ class SpectralSum(Expectation):
         return value, gross, error, why[:2]
 
     def error_estimate(self, state: FloatArray) -> dict[str, FloatArray]:
-        """Value, gross and estimated error, or NaN and infinite error for an unknown value."""
+        """Value, gross and estimated error; an unknown value is NaN with an infinite error."""
         value, gross, error, (_, fault) = self._summary(state)
         share = np.append(self.data.share, 1.0)
         if fault:
@@ -102,7 +103,7 @@ class SpectralSum(Expectation):
         return self._left_out * np.array([steep * D, turn, turn, loss])
 
     def failure(self, state: FloatArray) -> str:
-        """Reason for which a state has no gradient: cancellation, overflow, or too many nodes."""
+        """Reason why a state has no gradient (cancellation, overflow, too many nodes), or ""."""
         *_, (nodes, fault) = self._summary(state)
         if fault == spectral.TOO_MANY:
             return (
@@ -114,7 +115,7 @@ class SpectralSum(Expectation):
 
 
 def law_of_sum(sets: int, each: FloatArray) -> FloatArray:
-    """Law of the sum of independent sets, with law `each` on -C to C, by repeated squaring."""
+    """Law of the sum of independent sets, each with the law `each`, by repeated squaring."""
     whole, step = np.array([1.0]), each
     while sets:
         if sets % 2:
