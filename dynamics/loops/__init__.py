@@ -47,7 +47,7 @@ __all__ = [
 FloatArray = NDArray[np.float64]
 
 FIRST_STEPS, MOST_STEPS = 8, 256
-"""Integration steps in the first call of compiled code, and at most in a later call."""
+"""Number of integration steps in the first call of compiled code; maximum in a later call."""
 
 
 def _floats(values: FloatArray) -> FloatArray:
@@ -74,12 +74,12 @@ def hessian(data: Any, state: FloatArray) -> FloatArray:
 
 
 def summary(data: Any, state: FloatArray, count: int = 2) -> FloatArray:
-    """Risk, error and further reported numbers of a problem at a state, shape (count,)."""
+    """Risk and further reported numbers of a problem at a state, shape (count,)."""
     return _evaluate("summary", state, state, data, count)
 
 
 def order_parameters(data: Any, state: FloatArray, slope: FloatArray, count: int) -> FloatArray:
-    """Order parameters at a state with its gradient `slope`, shape (count,)."""
+    """Order parameters, shape (count,), at a state whose gradient is `slope`."""
     return _evaluate("order_parameters", state, slope, data, count)
 
 
@@ -93,14 +93,14 @@ def advance(
 ) -> int:
     """Perform descent steps in place; see `dynamics.loops.kernels.advance`.
 
-    The state has shape (n (1 + memory of the rule),), and `span` holds the first and last step
-    (exclusive). `alike` tells whether all steps have the same data. `buffers` holds the order
-    parameters of each step, the steps to record, and the recorded states. Returns the last step, or
-    the last step with a finite state. Raises TypeError unless the state is a contiguous float64
-    array.
+    The state has shape (n (1 + memory of the rule),), and `span` holds the first step and the end
+    of the steps. `alike` says whether all steps use the same data. `buffers` holds the order
+    parameters of each step, the steps to record, and the recorded states. Returns the end of the
+    steps, or the last step that starts from a finite state. Raises TypeError unless the state is a
+    contiguous float64 array.
     """
     if not (state.flags.c_contiguous and state.dtype == np.float64):
-        raise TypeError("the state is a contiguous array of 64-bit floats")
+        raise TypeError("the state must be a contiguous array of 64-bit floats")
     function = compiled(descent.advance, data)
     tracked, due, records = buffers
     work = np.empty(updates.eta.size), np.empty(state.size), bool(alike) and updates.alike
@@ -122,7 +122,7 @@ def along(path: Path, times: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def order_along(data: Any, path: Path, times: FloatArray, count: int) -> FloatArray:
-    """Order parameters on a path at given times, (T, count), with rates from its derivatives."""
+    """Order parameters on a path at given times, (T, count); rates from the path's derivatives."""
     out = np.empty((times.size, count))
     compiled(path_values.order_along, data)(_floats(times), *path, data, out)
     return out
@@ -163,7 +163,7 @@ class Integration:
         return float(self.control.now[0])
 
     def proceed(self) -> None:
-        """Integrate some steps without holding the global interpreter lock."""
+        """Integrate up to `MOST_STEPS` more steps without holding the global interpreter lock."""
         size = self.state.size
         most = min(MOST_STEPS, max(FIRST_STEPS, self.steps))
         path = Path(np.empty(most + 1), np.empty(most), np.empty((most, STAGES + 1, size)))
@@ -199,7 +199,7 @@ def in_threads(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any
 
 
 def source(kind: type) -> str:
-    """Source text of the modules that define the functions of a kind of loop data."""
+    """Source text of the module of the loop data `kind`, and of the modules of its functions."""
     own = kind.__module__
     used = vars(sys.modules[own]).values()
     others = {each.__module__ for each in used if inspect.isfunction(each)} - {own}

@@ -33,7 +33,7 @@ OPTIONS: Any = {"error_model": "numpy", "fastmath": False}
 
 
 def compiled(kernel: Callable[..., Any], data: Any = None) -> Callable[..., Any]:
-    """Kernel compiled by numba, for each combination of argument types at its first call.
+    """Kernel that numba compiles at the first call with each combination of argument types.
 
     The kernel is a function of a module in `dynamics.loops.kernels.MODULES`. `data` is the loop
     data, if the kernel takes it as an argument.
@@ -53,8 +53,8 @@ def compiled(kernel: Callable[..., Any], data: Any = None) -> Callable[..., Any]
 def _dispatcher(kernel: Callable[..., Any], kind: Any) -> Callable[..., Any]:
     """Compiled kernel for a kind of problem, cached in a separate folder.
 
-    numba keeps one index of types per function. Concurrent writers can mix up its types, and
-    reading it imports the modules of all types.
+    numba keeps one index of argument types per function. In a shared index, concurrent writers can
+    mix up types, and a reader imports the modules of all types.
     """
     numba, folder = _numba(), _folder()
     own = folder and f"{folder}/{kind.__module__}.{kind.__qualname__}"

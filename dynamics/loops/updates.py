@@ -28,8 +28,8 @@ class Updates:
     The array `eta`, shape (n,), holds the learning rate of each entry; `sizes`, shape (n,), the
     number of trained entries that share each scalar, by default 1; `moves`, shape (n,), marks the
     trainable entries. The function `factors` maps steps, counted from 0, to factors of all learning
-    rates. Each stage in `stages` has its trained entries and number of steps; the last stage
-    continues to the end of the run.
+    rates. Each stage in `stages` is a pair (mask of trained entries, number of steps); the last
+    stage continues to the end of the run.
     """
 
     eta: FloatArray
@@ -41,7 +41,7 @@ class Updates:
 
     @property
     def unit(self) -> float:
-        """Largest learning rate; time before factors is this rate times the number of steps."""
+        """Largest learning rate; with factors of 1, time is this rate times the number of steps."""
         return float(self.eta.max(initial=0.0))
 
     @property
@@ -54,7 +54,7 @@ class Updates:
         return np.concatenate([state, np.zeros(self.rule.memory * state.size)])
 
     def parts(self, first: int, last: int) -> Iterator[tuple[int, int, Update]]:
-        """Yield (first, last (exclusive), loop data) for spans with constant trained entries."""
+        """Yield (first, end, loop data) for each span of steps that train the same entries."""
         size, plain = self.eta.size, self.rule.plain
         every = np.ones(size, dtype=bool) if self.moves is None else self.moves
         sizes = np.ones(size) if self.sizes is None else self.sizes
@@ -77,7 +77,7 @@ class Updates:
             begin = end
 
     def time(self, steps: NDArray[np.int64]) -> FloatArray:
-        """Sum of the scheduled learning rates up to ascending steps, before factors of groups."""
+        """Time of ascending steps: `unit` times the sum of the factors of all earlier steps."""
         if self.factors is constant:
             return np.asarray(steps * self.unit, dtype=np.float64)
         total = np.concatenate([[0.0], np.cumsum(self.factors(np.arange(int(steps.max()))))])

@@ -17,6 +17,6 @@ def kernels(module: str) -> None:
 
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a function for inlining, if a call costs more than its body."""
+    """Mark a function that numba inlines, because a call costs more than its body."""
     function.inlined = True  # type: ignore[attr-defined]
     return function

@@ -1,6 +1,7 @@
-"""Descent loop: steps of an update rule, with order parameters, records and a finiteness check.
+"""Descent loop: steps of an update rule, with order parameters, records and a check for NaN.
 
-If all steps have the same data, a step that changes nothing ends the loop and is repeated.
+If all steps use the same data, a step without a change ends the loop, and its order parameters and
+state are copied to all later steps.
 """
 
 from math import isfinite
@@ -11,7 +12,7 @@ from dynamics.loops.kernels.update import take
 
 
 def advance(state, update, first, last, buffers):
-    """Perform the steps ``first, ..., last - 1``, updating ``state`` in place."""
+    """Take steps ``first, ..., last - 1``, updating ``state``; return the step reached."""
     data, slope, proposal, alike, tracked, record_steps, records = buffers
     record, width = 0, tracked.shape[1]
     entries = state[: slope.size]

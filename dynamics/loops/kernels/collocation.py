@@ -1,10 +1,10 @@
 r"""Gradient flow by collocation at the Radau points, in logarithmic time.
 
 Training slows down: at time :math:`\tau` the state changes on a time scale of order :math:`\tau`.
-The flow is therefore integrated in :math:`u = \log w`, :math:`w = \tau + \tau_*`, where
-:math:`\tau_*` is the time scale of the start: :math:`d\theta/du = -w\,g(\theta)`. With the points c
-and the weights a of `dynamics.loops.kernels.collocation_table`, a step of width D in u from
-:math:`\theta_0, w_0` has the stages :math:`\theta_0 + Z_i` with
+The flow of the gradient g is therefore integrated in :math:`u = \log w`, :math:`w = \tau + \tau_*`,
+as :math:`d\theta/du = -w\,g(\theta)`. Here :math:`\tau_*` is the time scale at the start. With the
+points c and the weights a of `dynamics.loops.kernels.collocation_table`, a step of width D in u
+from :math:`\theta_0, w_0` has the stages :math:`\theta_0 + Z_i` with
 
 .. math:: Z_i + D \sum_j a_{ij} w_j\, g(\theta_0 + Z_j) = 0, \qquad w_j = w_0 e^{c_j D}.        (1)
 
@@ -14,8 +14,8 @@ The extrapolated polynomial of the previous step predicts Z; the Newton iteratio
     \qquad J_j = J_0 + c_j (J_1 - J_0),                                                          (2)
 
 with the Jacobians of g at the start of the step and at the predicted end, then need two or three
-gradients per stage. The error between and at the ends of a step is estimated from the decay of the
-last Legendre coefficients of its polynomial; at the ends the order is 2 s - 1.
+gradients per stage. The error inside a step and at its end is estimated from the decay of the last
+Legendre coefficients of its polynomial; at the end the order is 2 s - 1.
 
 Sources: E. Hairer and G. Wanner, Solving Ordinary Differential Equations II, sections IV.5 and IV.8
 (Radau IIA and its implementation); K. Gustafsson, Control-theoretic techniques for stepsize
@@ -57,17 +57,17 @@ FIRST_MOVE = 0.2
 """Product of the time scale of the start and the norm of the Jacobian at the start."""
 MOST_ITERATIONS = 9
 CONVERGED, STALLED = 0.02, 0.1
-"""Largest change of a Newton iteration over the tolerance: first: converged; second: accepted once
-rounding stalls the iterations."""
+"""Limits of (change of a Newton iteration / tolerance). At most the first: converged. At most the
+second: accepted if rounding stalls the iterations."""
 SAFETY, SHRINK, GROW, CAREFUL = 0.8, 0.2, 4.0, 1.2
-"""Step-width control: safety factor, smallest and largest ratio of consecutive widths, largest
-ratio after a failed step."""
+"""Step-width control: safety factor, minimum and maximum ratio of consecutive widths, maximum ratio
+after a failed step."""
 HOPELESS = 8.0
-"""Error estimate over the tolerance above which an unconverged step is rejected early."""
+"""An unconverged step is rejected early if (error estimate / tolerance) is above this value."""
 QUIET = 1e-3
-"""Error estimate over the tolerance below which the width control ignores the estimate."""
+"""The width control ignores an error estimate if (estimate / tolerance) is below this value."""
 SPACING = 1e-15
-"""Smallest time span of a step, relative to the time reached."""
+"""Minimum time span of a step, relative to the time reached; below it, `integrate` is stuck."""
 
 
 class Path(NamedTuple):
@@ -79,7 +79,7 @@ class Path(NamedTuple):
 
 
 def integrate(state, model, table, control, path, room):
-    """Integrate the flow to the horizon, or until the path is full."""
+    """Integrate the flow to the horizon or until the path is full; return steps and result."""
     now, steps = control.now, 0
     path.nodes[0] = now[TIME]
     if now[SCALE] <= 0.0 and not begin(state, model, control, room):
@@ -111,7 +111,7 @@ def integrate(state, model, table, control, path, room):
 
 
 def begin(state, model, control, room):
-    """Choose time scale and width of the first step; returns whether derivatives are finite."""
+    """Choose time scale and width of the first step; return whether derivatives are finite."""
     now = control.now
     gradient(state, model, room.slopes[0])
     if not (all_finite(room.slopes[0]) and differentiate(state, model, room, 0)):
@@ -125,7 +125,7 @@ def begin(state, model, control, room):
 
 
 def try_step(state, width, model, table, control, room):
-    """Try a step and choose the next width; returns whether Z in ``room.stages`` is accepted."""
+    """Try a step and choose the next width; return whether Z in ``room.stages`` is accepted."""
     now = control.now
     find_floor(state, width, model, control, room)
     predict(width, table.points, now[LAST_WIDTH], room)
@@ -175,7 +175,7 @@ def width_factor(error):
 
 
 def reject(width, now):
-    """Record a failed step and the width of the next attempt; returns False."""
+    """Record a failed step and the width of the next attempt; return False."""
     now[WIDTH], now[GROWTH] = width, CAREFUL
     return False
 

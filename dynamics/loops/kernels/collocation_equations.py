@@ -17,26 +17,26 @@ from dynamics.loops.kernels.linear_algebra import all_finite, copy, solve
 TIME, HORIZON, SCALE, WIDTH, LAST_WIDTH, LAST_ERROR, GROWTH = 0, 1, 2, 3, 4, 5, 6
 """Indices of the numbers in ``Control.now``."""
 FARTHEST = 2.0
-"""Largest extrapolation of the previous step's polynomial, in widths of that step."""
+"""Maximum extrapolation of the polynomial of the previous step, in widths of that step."""
 LEAST_DECAY = 0.03
-"""Lower bound on the decay ratio of consecutive Legendre coefficients in the error estimate."""
+"""Minimum ratio of consecutive Legendre coefficients that the error estimate assumes."""
 OF_RATE = 0.1
-"""Lower bound on the size of an entry in the error scale, over its change in a step."""
+"""Minimum size of an entry in the error scale, relative to its change in a step."""
 SHAKE, NOISY = 1e-6, 16.0
 """Rounding test: relative perturbation of the state, safety factor on the second difference."""
 SMOOTH = 1e-9
-"""Largest second difference of the gradient, over the gradient, without rounding."""
+"""Noise below this fraction of the rate of an entry does not count as rounding."""
 LEAST = 2.2250738585072014e-308
-"""Smallest absolute error tolerance of an entry: the smallest normal float64."""
+"""Minimum absolute error tolerance of an entry: the smallest normal float64."""
 
 
 class Control(NamedTuple):
     """State and tolerances of an integration."""
 
-    # time; horizon; w (0: to be chosen); next width in u; last width, its error (0: none);
-    # greatest change of the next width
+    # time; horizon; w (0: to be chosen); next width in u; last width and its error (0: none);
+    # maximum ratio of the next width to the last
     now: NDArray[np.float64]
-    relative: float  # tolerance of the error of a step over the size of an entry
+    relative: float  # error tolerance of a step, relative to the size of an entry
     floor: NDArray[np.float64]  # absolute error tolerance of an entry at rounding level
     refused: NDArray[np.float64]  # the last state without a gradient
 
@@ -73,7 +73,7 @@ def new_room(size: int) -> Room:
 
 
 def differentiate(state, model, room, which):
-    """Fill J at a state, by a kernel or by central differences; returns whether it is finite."""
+    """Fill J at a state, by a kernel or by central differences; return whether J is finite."""
     jacobian = room.jacobians[which]
     if has_hessian(model):
         hessian(state, model, jacobian)
@@ -114,9 +114,9 @@ def predict(width, points, last_width, room):
 def find_floor(state, width, model, control, room):
     """Fill ``room.floor``: the floor of ``control`` for entries at rounding level, else `LEAST`.
 
-    An entry is at rounding level if the second difference of its rate, over small perturbations of
-    the state, exceeds the tolerances of the entry and of its rate. Entries on an invariant set are
-    exact.
+    An entry is at rounding level if small perturbations of the state change its rate by a second
+    difference above the tolerances of the entry and of its rate. An entry that stays on an
+    invariant set is exact.
     """
     size, small, largest = state.size, False, 1.0
     for k in range(size):
@@ -170,7 +170,7 @@ def assemble(width, scale, table, room):
 
 
 def newton_iteration(state, width, model, table, control, room):
-    """Perform one Newton iteration (2); returns whether the gradients at all stages are finite."""
+    """Perform one Newton iteration (2); return whether the gradients at all stages are finite."""
     size, scale = state.size, control.now[SCALE]
     for j in range(STAGES):
         for k in range(size):
@@ -199,8 +199,9 @@ def newton_iteration(state, width, model, table, control, room):
 def moved_and_error(state, ending, control, room):
     """Largest change of an iteration, and error estimate, both relative to the tolerance.
 
-    The tolerance is relative to the end of the step, so that decaying entries keep relative
-    accuracy. The error is the next Legendre coefficient, extrapolated from the last ones.
+    The tolerance is relative to the state at the end of the step, so that decaying entries keep
+    their relative accuracy. The error is the next Legendre coefficient, extrapolated from the last
+    ones.
     """
     size, moved, error = state.size, 0.0, 0.0
     for k in range(size):

@@ -12,7 +12,7 @@ NAMES = ("gradient", "hessian", "order_parameters", "summary", "has_hessian")
 
 
 def chosen(kind, name):
-    """Function of a kind of problem by name, or a function that does nothing if missing."""
+    """Function `name` of a kind of problem; a kind without it gets one that does nothing."""
     module = sys.modules[kind.__module__]
     if name == "has_hessian":
         return _yes if hasattr(module, "hessian") else _no
@@ -47,17 +47,17 @@ def has_hessian(data):
 
 
 def order_parameters(state, slope, data, out):
-    """Fill the order parameters at a state with its gradient."""
+    """Fill the order parameters at a state whose gradient is `slope`."""
     chosen(type(data), "order_parameters")(state, slope, data, out)
 
 
 def summary(state, data, out):
-    """Fill risk, error and further reported numbers at a state."""
+    """Fill the risk and further reported numbers at a state."""
     chosen(type(data), "summary")(state, data, out)
 
 
 def evaluate(name, state, slope, data, out):
-    """Call a function of this module by its index in `NAMES`; all four are compiled together."""
+    """Call one of the first four functions in `NAMES` by index; all four are compiled together."""
     if name == 0:
         gradient(state, data, out)
     elif name == 1:

@@ -23,7 +23,7 @@ def all_finite(values):
 
 
 def factorize(matrix, pivots):
-    """LU-factorize a matrix in place with partial pivoting; returns whether it is regular."""
+    """LU-factorize `matrix` in place with partial pivoting; return whether `matrix` is regular."""
     size = matrix.shape[0]
     for k in range(size):
         pivot = k

@@ -1,7 +1,7 @@
 """Interpreter of reduced programs on floats (see `theory.program`): one kernel for all models.
 
-An instruction is a row of integers. The array `values` of a call holds the inputs, then the
-constants, then results in the order of the instructions.
+An instruction is a row of integers. In a call, the array `values` holds the inputs, then the
+constants, then the results of the instructions in order.
 """
 
 from math import (
@@ -51,7 +51,7 @@ ABS, SIGN, FLOOR, ROUND, TRUNC, IS_FINITE, ATAN2, REM, SHARE = 38, 39, 40, 41, 4
 class List(NamedTuple):
     """Program in the form that compiled loops take."""
 
-    given: Any  # numbers stored after the inputs: real constants, weights, constants
+    given: Any  # constants and weights, stored in `values` after the inputs
     instructions: Any  # (m, 4)
     index: Any
     count: Any
@@ -267,7 +267,7 @@ def gradient(state, data, out):
 
 
 def order_parameters(state, slope, data, out):
-    """Fill the order parameters at a state with its gradient."""
+    """Fill the order parameters at a state whose gradient is `slope`."""
     values = np.empty(data.order.size)
     fill(values, 0, state)
     fill(values, state.size, slope)

@@ -19,15 +19,15 @@ class Update(NamedTuple):
     program: Any  # program of the rule, empty for plain gradient descent
     weight_decay: float  # multiple of each entry that is added to its gradient
     eta: Any  # learning rate of each entry
-    share: Any  # eta over the largest eta, which is the unit of time
+    share: Any  # eta divided by the largest eta, the unit of time
     sizes: Any  # number of trained entries that share each scalar
     moves: Any  # mask of trained entries; other entries keep value and memory
-    rested: Any  # number of steps in earlier stages in which an entry was not trained
+    rested: Any  # number of earlier steps in which an entry was not trained
     factors: Any  # factor of the learning rates at each step
 
 
 def take(state, slope, step, factor, update, after):
-    """Fill ``after`` with the next state; replace the slope by minus the change per time."""
+    """Fill ``after`` with the next state, and ``slope`` with minus the change per unit of time."""
     size = slope.size
     if update.program.instructions.shape[0] == 0:
         for i in range(size):
