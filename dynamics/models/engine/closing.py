@@ -3,7 +3,7 @@
 The risk is traced into a table twice. The first table has one input for each trained entry and
 gives the classes. The second table has one input for each class and gives the linear space and the
 laws. Each search takes a few exact evaluations in a finite field (`theory.closure`). If the risk
-cannot be traced into a table, classes are found from gradients in floats.
+cannot be traced into a table, equal gradients in floats give the classes.
 """
 
 from __future__ import annotations
@@ -36,22 +36,21 @@ from theory.program import NoProgram, Values, field
 SEED = 20240
 """Seed of the random numbers in the search for a closure."""
 MOST_TRACED = 1 << 28
-"""Most numbers computed for the losses of all samples, if a risk is traced into a table."""
+"""A risk that takes more numbers than this for all samples is not traced into a table."""
 MOST_VALUES = 4_000_000
-"""Most distinct values in the table of a risk."""
+"""A risk with more distinct values than this counts as untraceable."""
 SCALES = (0.0, 0.1, 0.3, 1.0, 1.0)
-"""Standard deviations of random displacements from the start at which gradients are evaluated in
-floats."""
+"""Standard deviations of random states about the start, at which floats check gradients."""
 SAME = 1e-9
 """Largest allowed change of a gradient under a stated symmetry, relative to its largest component.
 """
 ROUNDING, NEAR = 1e-12, 1e-4
-"""Smallest and largest relative difference between the gradients of two entries with equal starts
-for which a remark is made."""
+"""A remark names two entries with equal starts if the relative difference of their gradients lies
+between these two numbers."""
 ERRORS = 8.0
-"""Allowed sampling error of a gradient, in standard errors of the mean over draws."""
+"""Number of standard errors by which a stated symmetry may change a mean gradient."""
 DRAWS = 2000
-"""Most draws from which the standard error of a mean gradient is computed."""
+"""Standard errors of mean gradients are computed from at most this number of draws."""
 
 
 class ClosedModel(Realization):
@@ -65,8 +64,8 @@ class ClosedModel(Realization):
     def closure_under(self, regime: Regime) -> Closure:
         """Closure of training by the update rules of a regime.
 
-        Raises InvalidRequest if the gradient at the start is not finite, or the risk lacks a
-        symmetry stated by the model.
+        Raises InvalidRequest if the gradient at the start is not finite, or if the risk lacks a
+        symmetry that the model states.
         """
         if regime not in self._closures:
             # Idle BLAS threads spin and would take cores from a run.
@@ -109,7 +108,8 @@ class Closing:
         space, laws, scope = self._space_and_laws(classes, entries, scalars)
         if len(np.unique(self.groups)) > 1:
             self.remarks.append(
-                "conservation laws across parameter groups are left out: they need equal rates"
+                "conservation laws across parameter groups are left out: they hold for equal "
+                "learning rates only"
             )
         names = made.scalar_names(classes)
         self.remarks += made.unused_names(classes)
@@ -143,11 +143,11 @@ class Closing:
         bad = np.flatnonzero(~np.isfinite(gradient))
         if bad.size:
             raise ModelError(
-                f"the gradient at the start is {gradient[bad[0]]:g} for "
-                f"{made.entry_name(int(bad[0]))}, not finite"
+                f"the gradient at the start is not finite: {gradient[bad[0]]:g} for "
+                f"{made.entry_name(int(bad[0]))}"
             )
         if not np.isfinite(risk):
-            raise ModelError(f"the risk at the start is {risk:g}, not finite")
+            raise ModelError(f"the risk at the start is not finite: {risk:g}")
 
     # Classes
 
@@ -177,7 +177,7 @@ class Closing:
         return classes, SampleClasses(by_appearance(merged[risk.table.classes])[0]), risk
 
     def _orbits(self, found: EntryClasses, risk: FieldGradient | None) -> EntryClasses:
-        """Classes of equal entries by the symmetry that the model states; `found` without one."""
+        """Classes of entries equal by the stated symmetry; `found` if the model states none."""
         made = self.made
         if not made.generators:
             return found
@@ -197,12 +197,12 @@ class Closing:
         return classes
 
     def _generators(self) -> list[Generator]:
-        """Generators of the stated symmetry, without sign changes if the update rule is not odd."""
+        """Generators of the stated symmetry, without sign changes unless the rule is odd."""
         every = self.made.generators
         return [g for g in every if self.regime.signs or (g.signs > 0).all()]
 
     def _stated(self) -> tuple[EntryClasses, SampleClasses, None]:
-        """Classes from the symmetry stated by a sampled model, classes of equal draws, and None."""
+        """Classes of entries by the stated symmetry, classes of equal draws, and None."""
         made = self.made
         classes = orbit_classes(made.flat_start, self._generators())
         self._check_symmetry(classes)
@@ -233,7 +233,7 @@ class Closing:
                     )
 
     def _sampling_error(self, state: FloatArray) -> float:
-        """Sampling error of the largest gradient component at a state, `ERRORS` standard errors."""
+        """`ERRORS` times the largest standard error of a mean gradient component at a state."""
         made, law = self.made, self.made.law
         assert law is not None
         some = select_samples(law.samples, np.arange(min(law.size, DRAWS)))
@@ -276,14 +276,15 @@ class Closing:
         if near.size:
             first, second = sorted((int(one[near[0]]), int(two[near[0]])))
             self.remarks.append(
-                f"{self.made.entry_name(first)} and {self.made.entry_name(second)} part: gradients "
-                f"{slope[first]:.9g} and {slope[second]:.9g} at a state where they are equal"
+                f"{self.made.entry_name(first)} and {self.made.entry_name(second)} separate: the "
+                f"gradients are {slope[first]:.9g} and {slope[second]:.9g} at a state where "
+                "the two entries are equal"
             )
 
     # Tables
 
     def _table(self, classes: EntryClasses, samples: SampleClasses | None) -> FieldGradient | None:
-        """Finite-field gradient of the risk on classes, or None if untraceable (see `why`)."""
+        """Finite-field gradient of the risk by the classes, or None with the reason in `why`."""
         made = self.made
         names = [f"z_{k}" for k in range(classes.count)]
         count = 1 if made.law is None else made.law.size if samples is None else samples.count

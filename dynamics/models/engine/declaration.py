@@ -1,10 +1,10 @@
 """Declared reductions: a recursion of scalars that the author of a model file derived.
 
-`reduced`, `sizes` and `configurations` of the file define a second model: its entries are the
-scalars, its samples are the configurations, and a step divides the derivative by a scalar by the
-number of its entries. If the law of the entries can be listed, the declared gradient is compared
-with the gradient of every entry. Otherwise the declared model runs, and its closure names the sizes
-at which the comparison was made.
+The functions `reduced`, `sizes` and `configurations` of the file define a second model. Its entries
+are the scalars, and its samples are the configurations. A step uses the derivative of the risk by a
+scalar, divided by the number of its entries. If the samples of the law can be listed, the declared
+gradient is compared with the gradient of every entry. Otherwise the comparison is made at the
+default size, and the closure names this size.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ from theory.model import Model, check_name
 from theory.program import NoProgram
 
 MAX_LISTED = 200_000
-"""Most samples of a law for which the declared gradient is compared with that of every entry."""
+"""If a law has more samples than this, gradients are compared at the default size only."""
 SCALES = (0.03, 0.1, 0.3, 1.0, 1.0)
-"""Standard deviations of random displacements from the start at which gradients are compared,
-relative to 1 + the size of an entry."""
+"""Standard deviations of random displacements from the start, divided by 1 + the absolute value of
+an entry. Gradients are compared at the displaced starts."""
 SAME = 1e-10
-"""Largest allowed error of a declared gradient component, relative to the size of its terms."""
+"""Maximum error of a declared gradient component, relative to the sum of its absolute terms."""
 UNUSED = (
     "risk", "sample", "fixed", "names", "sizes", "reduced", "configurations",
     "reduced_observables", "reduced_observe", "symmetry", "held_at",
 )  # fmt: skip
-"""Functions of a model file that the model of its scalars does not have."""
+"""Functions of a model file that the model of the scalars lacks."""
 SPOKEN = {
     "law": "configurations", "loss": "reduced",
     "observables": "reduced_observables", "observe": "reduced_observe",
 }  # fmt: skip
-"""Function of the model of the scalars -> name of the function in the model file."""
+"""Function of the model of the scalars -> function of the model file in its place."""
 
 
 class Declaration:
@@ -112,7 +112,7 @@ class Declaration:
         return called
 
     def _places(self, constants: Mapping[str, Any]) -> list[tuple[str, str, tuple[int, ...]]]:
-        """Name of each scalar, and array and position of its entry, in the order of the entries."""
+        """Name of each scalar, with array and position of its named entry, ordered by entry."""
         made = self.model
         arrays, sizes = made.starting_arrays(constants), made.table("sizes", constants)
         table = made.table("names", constants)
@@ -133,11 +133,11 @@ class Declaration:
     def at(
         self, constants: Mapping[str, Any], regime: Regime = PLAIN
     ) -> tuple[Realization, Closure]:
-        """Build the model of the scalars, compare it with every entry, return it with its closure.
+        """Model of the scalars and its closure, after comparing its gradient with every entry.
 
         If the law of the entries can be listed, the scalars must also be the classes of equal
         entries under the update rules of `regime`. Raises InvalidRequest if the declared gradient
-        differs from that of every entry; the message names the scalar and the state.
+        differs from the gradient of every entry; the message names the scalar and the state.
         """
         with refusals():
             made = self.scalars(constants)
@@ -151,7 +151,7 @@ class Declaration:
             return made, self._closure(made, constants)
 
     def closure(self, constants: Mapping[str, Any], regime: Regime = PLAIN) -> Closure:
-        """Closure computed from every entry if the law can be listed; else the declared closure."""
+        """Closure computed from every entry if the law can be listed, else the declared closure."""
         with refusals():
             if not self.can_be_listed(constants):
                 return self.at(constants, regime)[1]
@@ -205,7 +205,7 @@ class Declaration:
         return EntryClasses(np.arange(count), np.ones(count), made.flat_start, declared=sizes)
 
     def _closure(self, made: Realization, constants: Mapping[str, Any]) -> Closure:
-        """Closure of a declared reduction; its scope names the sizes compared with every entry."""
+        """Closure of a declared reduction; its scope names the sizes of the comparison."""
         assert made.law is not None
         self._hold_at_defaults(made)
         held = ", ".join(f"{size} ({off:.0e})" for size, off in self._held.items())
@@ -219,7 +219,7 @@ class Declaration:
         )  # fmt: skip
 
     def _hold_at_defaults(self, made: Realization) -> None:
-        """Compare with every entry at the default size, first at the requested real constants."""
+        """Compare gradients at the default size, if possible at the requested real constants."""
         model = self.model
         usual = {**model.constants, **(model.held_at or {})}
         for constants in ({**usual, **made.reals}, usual):
@@ -227,7 +227,7 @@ class Declaration:
                 if self.can_be_listed(constants):
                     self._hold(constants)
                     return
-            except InvalidRequest:  # the limits of the model exclude these real constants
+            except InvalidRequest:  # requested real constants outside the limits
                 if constants is usual:
                     raise
 
@@ -257,8 +257,9 @@ class Declaration:
             name, at = list(entries)[k], dict(zip(entries, states[state, named], strict=True))
             shown = ", ".join(f"{n}={v:.4g}" for n, v in list(at.items())[:6])
             raise ModelError(
-                f"reduced is not the recursion of every entry at {where}: d_{name} differs by "
-                f"{off[state, k]:.1e} of its terms at {shown}{', ...' if len(at) > 6 else ''}"
+                f"reduced does not reproduce the gradient of every entry at {where}: d_{name} has "
+                f"the error {off[state, k]:.1e}, relative to the sum of its absolute terms, at "
+                f"{shown}{', ...' if len(at) > 6 else ''}"
             )
         for state in states:
             whole, own = _reported(made, state), _reported(inner, state[named])
@@ -271,7 +272,7 @@ class Declaration:
         return float(off.max(initial=0.0)), int(classes.labels.size)
 
     def _risk(self, inner: Realization, constants: Mapping[str, Any]) -> ReducedRisk:
-        """Risk of the declared scalars as a program."""
+        """Risk as a function of the declared scalars, as a program."""
         embedding = class_embedding(self.classes(inner, constants))
         try:
             return reduced_risk(inner.program, inner.data, embedding, tuple(inner.arrays))
@@ -285,7 +286,7 @@ class Declaration:
         constants: Mapping[str, Any],
         regime: Regime = PLAIN,
     ) -> dict[str, int]:
-        """Entry of each scalar; raise ModelError if scalars or sizes differ from the closure."""
+        """Named entry of each scalar; raise ModelError if sizes differ from the closure."""
         classes, sizes = made.closure_under(regime).classes, self._sizes(inner, constants)
         places = self._places(constants)
         entries = {name: made.entry_number(array, *place) for name, array, place in places}
@@ -324,7 +325,7 @@ def states_near(start: FloatArray) -> FloatArray:
 
 
 def _looked_at(made: ClosedModel) -> tuple[FloatArray, FloatArray]:
-    """Random states of every entry near the start, equal within classes, with their gradients."""
+    """Random states near the start with equal entries in each class, and the gradients there."""
     classes = made.closure.classes
     states = classes.lift(states_near(classes.start[classes.first]))
     slopes = [evaluated(made.program.compiled_descent, state, made.data)[1] for state in states]
@@ -333,7 +334,7 @@ def _looked_at(made: ClosedModel) -> tuple[FloatArray, FloatArray]:
 
 @contextmanager
 def _spoken() -> Iterator[None]:
-    """Replace function names in errors of the model of the scalars by those of the file."""
+    """Replace function names in errors of the model of the scalars by names in the model file."""
     try:
         yield
     except (ModelError, InvalidRequest) as error:

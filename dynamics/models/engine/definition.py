@@ -74,7 +74,7 @@ def _users(model: Model, constant: str) -> str:
 
 HELD_OUT_RISK = f"{HELD_OUT}risk"
 MOST_PANELS = 5
-"""Most plot panels of scalars if the model file has no `panels`."""
+"""Without `panels` in the model file, a plot has at most this number of panels of scalars."""
 
 
 def plot_description(
@@ -82,9 +82,9 @@ def plot_description(
 ) -> PlotDescription:
     """Panels of a model's plot, and the label of each event.
 
-    `model.panels` has a tuple of names for each panel; a name after ``log``, as in ``"log risk"``,
-    makes the axis logarithmic. Without `panels`, scalars with similar names share a panel. Raises
-    ModelError if a panel names neither a scalar nor an observable nor ``risk``.
+    `model.panels` has a tuple of names for each panel. The prefix ``log``, as in ``"log risk"``,
+    makes the axis of the panel logarithmic. Without `panels`, scalars with similar names share a
+    panel. Raises ModelError if a panel names neither a scalar nor an observable nor ``risk``.
     """
     allowed = [*scalars, *observables, "risk"]
     if model.panels:
@@ -105,7 +105,7 @@ def plot_description(
 
 
 def _omission(drawn: set[str], scalars: Sequence[str], observables: Sequence[str]) -> str:
-    """Text saying how many scalars and observables the panels show; empty if they show all."""
+    """Numbers of scalars and observables that the panels show, as text; empty if they show all."""
     kinds = {"scalars": scalars, "observables": observables}
     parts = [
         f"{len(drawn.intersection(names))} of {len(names)} {kind}"
@@ -121,7 +121,7 @@ def _mark(event: str) -> str:
 
 
 def _together(names: Sequence[str]) -> list[list[str]]:
-    """Names grouped by plot panel; more than `LOOKS` names are grouped by their initial letters."""
+    """Names in groups of at most `LOOKS`; a longer list is first split by initial letters."""
     groups: dict[str, list[str]] = {}
     for name in names:
         letters = re.match(r"[A-Za-z]*", name)
@@ -150,7 +150,7 @@ def _panel(entry: object, allowed: Sequence[str]) -> Panel:
 
 Constants = tuple[tuple[str, Any], ...]
 CACHED = 6
-"""Most realizations (a model at one set of constants) that a definition keeps in memory."""
+"""Maximum number of realizations (a model at one set of constants) kept in memory."""
 DRAWS = 4000
 """Default number of draws from a law that can only be sampled."""
 
@@ -173,7 +173,7 @@ class Digests(UserDict[str, str]):
 class Definition:
     """A model with its class of parameters, and its cached realizations at any constants.
 
-    `again` is the function by which unpickling loads a model file and rebuilds a part of its
+    Unpickling calls the function `again`, which loads a model file and rebuilds a part of its
     system.
     """
 
@@ -202,7 +202,7 @@ class Definition:
     def pickled(
         self, name: str, arguments: tuple[Any, ...], options: Mapping[str, Any]
     ) -> tuple[Any, ...]:
-        """Value of ``__reduce__`` for a part of the system, rebuilt from the model file."""
+        """Value of ``__reduce__`` for a part of the system; unpickling reads the model file."""
         if self.model.path is None:
             raise PicklingError(f"{self.name} has no model file, so another process cannot load it")
         return self._again, (str(self.model.path), name, arguments, options)
@@ -230,10 +230,10 @@ class Definition:
     def reduction(
         self, parameters: Any, samples: Any = None, seed: Any = 0, regime: Regime = PLAIN
     ) -> tuple[Realization, Closure]:
-        """Realized model that the reduced problem trains, and the closure of its training.
+        """Realized model that the reduced problem trains, and its closure.
 
-        For a declared reduction, the entries of this model are the declared scalars. Raises
-        InvalidRequest if the declared gradient differs from that of every entry.
+        For a declared reduction, the entries of the realized model are the declared scalars. Raises
+        InvalidRequest if the declared gradient differs from the gradient of every entry.
         """
         if self.declaration is None:
             made = self.realization(parameters, samples, seed)
@@ -268,7 +268,7 @@ class Definition:
     ) -> Presentation:
         """Notation, plot panels and events of a problem.
 
-        `frozen` names entries that never move; only panels given in the model file show them.
+        `frozen` names entries that never move; only panels of the model file show them.
         """
         with refusals():
             notation = notation_of(self.model, scalars, (*observables, *frozen), arrays)

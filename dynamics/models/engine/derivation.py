@@ -1,6 +1,6 @@
 """Derivation of a model as a page: equal entries, data law, risk, one training step.
 
-The printed risk and steps are read from the traced program that is trained.
+The printed risk and steps are read from the traced program that training runs.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ from theory.rule_page import SPELLED, rule_section
 from theory.update_rules import GD, UpdateRule
 
 MOST_WRITTEN = 5000
-"""Most operations of a risk whose formula is printed on the page."""
+"""The page prints the formula of a risk with at most this number of operations."""
 SHOWN_CLASSES = 6
 STEP, GRADIENT = "Gradient descent", "Gradient of an entry of each scalar"
-"""Headings of page sections: of a training step, and of the gradient."""
+"""Headings of the page sections on a training step and on the gradient."""
 Integrals = Sequence[tuple[sympy.Expr, float]]
-"""First integrals of the flow, with their values at the start."""
+"""First integrals of the gradient flow, with their values at the start."""
 ByRule = Callable[[bool], Section] | None
-"""Function that returns the page section of an update rule, given whether gradients are printed, or
-None for gradient descent."""
+"""Function that returns the page section of an update rule; its argument says whether gradients are
+printed. None stands for gradient descent."""
 MOST_EQUATIONS, MOST_STEPS, MOST_CONSERVED = 9, 4, 3
-"""Most equations of a risk, most training steps and most conserved sums on the page of `defining`.
-"""
+"""Maximum numbers of equations of a risk, of training steps and of conserved sums on the page of
+`defining`."""
 
 
 def page(
@@ -60,9 +60,9 @@ def page(
 ) -> Page:
     """Derivation of a model at some parameters.
 
-    With `eliminate`, conserved linear combinations are substituted into risk and steps, and
-    InvalidRequest is raised if training conserves none. `by_array` says whether training has
-    stages.
+    With `eliminate`, conserved linear combinations are substituted into risk and steps;
+    InvalidRequest is raised if training conserves no linear combination. `by_array` says whether
+    training has stages.
     """
     made, closure = definition.reduction(parameters, regime=Regime.of(rule, by_array))
     names = [made.entry_name(k) for k in range(closure.classes.labels.size)]
@@ -93,7 +93,7 @@ def defining(
     rule: UpdateRule = GD,
     by_array: bool = False,
 ) -> Page:
-    """Page of a model at some parameters with its defining equations: law, risk, one step."""
+    """Page with the defining equations of a model at some parameters: law, risk, one step."""
     made, closure = definition.reduction(parameters, regime=Regime.of(rule, by_array))
     if not closure.scalars:
         return _page(made, closure, [_law_of(made, closure)])
@@ -114,7 +114,7 @@ def _risk_and_step(
     found: Expressions | str,
     by_rule: ByRule,
 ) -> Iterator[Section]:
-    """Yield the risk if short, one training step, and its direction if that is no gradient."""
+    """Yield the risk if short, a step, and its direction if the risk has a stop_gradient."""
     step = by_rule(False) if by_rule else _descent(made, closure, eta, MOST_STEPS)
     if isinstance(found, str):
         yield from (Section("Risk", (found,)), step)
@@ -181,7 +181,7 @@ def _samples(made: Realization, closure: Closure) -> Iterator[Section]:
 
 
 def _descent(made: Realization, closure: Closure, eta: tuple[float, ...], most: int) -> Section:
-    """Section with a descent step of each scalar or, above `most` scalars, of a generic scalar."""
+    """Section with the descent step of each scalar; above `most` scalars, of one generic scalar."""
     sentences = []
     if made.only_sampled:
         sentences.append("`R` is the mean loss over the drawn samples")
@@ -210,7 +210,7 @@ def _descent(made: Realization, closure: Closure, eta: tuple[float, ...], most: 
 def _expressions(
     made: Realization, closure: Closure, eta: tuple[float, ...], eliminate: bool = False
 ) -> Expressions | str:
-    """Risk and steps as expressions, or a text with the reason why they cannot be written."""
+    """Risk and steps as expressions, or a text with the reason why there are none."""
     try:
         return Expressions(made, closure, eta, eliminate)
     except InvalidRequest as error:
@@ -242,8 +242,8 @@ def _recursion(
 def _written(found: Expressions, most: int, by_rule: ByRule) -> Iterator[Section]:
     """Yield sections with the risk and the steps of the first `most` scalars.
 
-    Common subexpressions get names. With an update rule, the gradients of the scalars are printed,
-    then the step of the rule.
+    Common subexpressions get names. For an update rule other than gradient descent, the gradients
+    of the scalars are printed, then the step of the rule.
     """
     parts, risk, later, slopes = found.written(most)
     sentences, steps = [], []
@@ -276,7 +276,7 @@ def _written(found: Expressions, most: int, by_rule: ByRule) -> Iterator[Section
 def _rates(
     made: Realization, eta: tuple[float, ...], rates: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
-    """Letters of learning rates, with their meanings."""
+    """Pairs of the letter of a learning rate and its meaning."""
     groups = list(dict.fromkeys(made.group_of_arrays().values()))
     meanings = {"eta": "learning rate"}
     for group, rate in zip(groups, eta if len(eta) > 1 else (), strict=False):
@@ -285,7 +285,7 @@ def _rates(
 
 
 def _step(made: Realization, name: str, count: int, eta: str) -> tuple[HandWritten, HandWritten]:
-    """One step of gradient descent on a scalar of `count` entries at a learning rate."""
+    """Both sides of a step of gradient descent on a scalar that `count` entries share."""
     letter, share = latex_of(name, made.shapes), "" if count == 1 else f"/{count}"
     rate = latex_of(eta) if count == 1 else rf"\frac{{{latex_of(eta)}}}{{{count}}}"
     right = rf"{letter} - {rate} \frac{{\partial R}}{{\partial {letter}}}"
@@ -312,9 +312,9 @@ def size_table(
     others: Mapping[str, Any],
     regime: Regime = PLAIN,
 ) -> Section:
-    """Table of the numbers of entries of scalars at several sizes, as polynomials in the constants.
+    """Section with the number of entries of each scalar as a polynomial in the varied constants.
 
-    `grids` has the values of each varied constant, `others` the fixed constants. Raises
+    `grids` has the values of each varied constant, `others` the values of fixed constants. Raises
     InvalidRequest if the model can be realized at fewer than two sizes.
     """
     names = list(grids)

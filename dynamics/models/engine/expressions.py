@@ -27,7 +27,7 @@ STOP = CODE["stop"]
 
 
 def exact_weights(weights: FloatArray) -> list[Fraction]:
-    """Probabilities as fractions, with small denominators if these equal the weights."""
+    """Probabilities as fractions; denominators are small if such fractions equal the floats."""
     near = [Fraction(w).limit_denominator(field.MAX_DENOMINATOR) for w in weights.tolist()]
     pairs = zip(near, weights.tolist(), strict=True)
     if sum(near) == 1 and all(abs(simple - Fraction(w)) <= SAME_FLOAT * w for simple, w in pairs):
@@ -43,12 +43,12 @@ def symbol(name: str) -> sympy.Symbol:
 class Expressions:
     """Risk and steps of a model as expressions in its scalars and real constants.
 
-    Results of the functions `law`, `fixed` and `start` enter as numbers. With `eliminate`,
-    conserved linear combinations are substituted: `eliminated` maps a scalar to its expression, and
-    `names` has the remaining scalars. `rates` has the letter of each scalar's learning rate;
-    `given_numbers` has the real constants, then the weight of each class of samples. Raises
-    InvalidRequest if the law can only be sampled, no scalar moves, or an operation cannot be
-    traced.
+    The functions `law`, `fixed` and `start` of the model enter through their numbers. With
+    `eliminate`, conserved linear combinations are substituted: `eliminated` maps a scalar to its
+    expression, and `names` has the remaining scalars. `rates` has the letter of the learning rate
+    of each scalar; `given_numbers` has the real constants, then the weight of each class of
+    samples. Raises InvalidRequest if the law can only be sampled, if no scalar moves, or if an
+    operation cannot be traced.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Expressions:
 
     @property
     def follows_a_field(self) -> bool:
-        """Whether the risk has a stop_gradient, so that training does not follow its gradient."""
+        """Whether the risk has a stop_gradient, so that steps do not follow its gradient."""
         values = self.table.values
         return bool((values.code[order(values, [self.table.risk], ())] == STOP).any())
 
@@ -99,15 +99,15 @@ class Expressions:
 
     @cached_property
     def operations(self) -> int:
-        """Number of operations of the risk, counting each term of a sum."""
+        """Number of operations in the formula of the risk; each term of a sum counts."""
         return symbolic.operations(self.table.values, [self.table.risk], self.given)
 
     def slopes(self, count: int | None = None) -> list[int]:
-        """Table ids of the gradient per entry by the first `count` scalars, by default by all."""
+        """Table ids of the gradient per entry for the first `count` scalars, by default for all."""
         return [int(v) for v in self.table.gradient[self._left[:count]]]
 
     def whole(self, roots: Sequence[int]) -> list[sympy.Expr]:
-        """SymPy expressions of table values, simplified if short."""
+        """SymPy expressions of table values; short expressions are simplified."""
         found = symbolic.expressions(self.table.values, roots, self.given, decimal)
         return [symbolic.simplified(expression) for expression in found]
 
@@ -143,7 +143,7 @@ class Expressions:
         return first[::-1], risk, later, slopes
 
     def as_python(self) -> str:
-        """Text of a Python file that computes risk and step, and imports only numpy."""
+        """Text of a Python file that computes risk and step with numpy alone."""
         model, table = self.made.model, self.table
         start = self.closure.classes.start[self.closure.classes.first]
         constants = ", ".join(f"{k}={v!r}" for k, v in self.made.constants.items())
@@ -157,7 +157,7 @@ class Expressions:
         )  # fmt: skip
 
     def document(self) -> dict[str, Any]:
-        """Program of risk and gradient, with the numbers of its inputs, as JSON-ready values."""
+        """Program that computes risk and gradient, with the values of its inputs, for JSON."""
         table = self.table
         program = table.program({"risk": np.array([table.risk]), "gradient": table.gradient})
         start = self.closure.classes.start[self.closure.classes.first]
@@ -172,7 +172,7 @@ class Expressions:
         }
 
     def _given_numbers(self) -> dict[int, float]:
-        """Ids of real constants and weights -> their numbers."""
+        """Table id of each real constant and weight -> its number."""
         inputs = [*self.table.reals.values(), *self.table.weights.tolist()]
         return dict(zip(inputs, self.given_numbers.tolist(), strict=True))
 
@@ -189,7 +189,7 @@ def arrays_of(made: Realization, closure: Closure) -> list[str]:
 
 
 def rate_names(made: Realization, closure: Closure, eta: tuple[float, ...]) -> list[str]:
-    """Letter of each scalar's learning rate: ``eta``, or one letter for each parameter group."""
+    """Letter of the learning rate of each scalar: ``eta``, or one letter per parameter group."""
     if len(eta) == 1:
         return ["eta"] * closure.scalars
     groups = made.group_of_arrays()
@@ -197,7 +197,7 @@ def rate_names(made: Realization, closure: Closure, eta: tuple[float, ...]) -> l
 
 
 def _eliminated(closure: Closure) -> dict[sympy.Symbol, sympy.Expr]:
-    """Scalar -> expression in earlier scalars, by the conserved linear combinations."""
+    """Eliminated scalar -> its expression in the other scalars, from conserved combinations."""
     start = closure.classes.start[closure.classes.first]
     symbols = [symbol(name) for name in closure.names]
     rows = []
@@ -216,7 +216,7 @@ def _eliminated(closure: Closure) -> dict[sympy.Symbol, sympy.Expr]:
 
 
 def expressions_of(definition: Definition, parameters: Any = None) -> Expressions:
-    """Expressions of a model at some parameters (by default its own), with its learning rates."""
+    """Expressions of a model at some parameters, by default its own, with its learning rates."""
     given = definition.Parameters() if parameters is None else parameters
     made, closure = definition.reduction(given)
     return Expressions(made, closure, made.rates())

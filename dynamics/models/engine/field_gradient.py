@@ -15,23 +15,23 @@ from theory.program.field import Triples
 from theory.program.identities import Identities
 
 GIVEN, ANY_LAW, ANY = "given", "any law", "any"
-"""Numbers in a gradient: all as given; the weights of the law random; the weights and the real
-constants of the loss random."""
+"""Random numbers of a gradient: none; the weights of the law; the weights of the law and the real
+constants of the loss."""
 DATA = ("start", "fixed", "law", "sample")
-"""Functions of a model whose results enter a table as numbers, so their constants are never random.
-"""
+"""Functions of a model with results that enter a table as numbers. Real constants of these
+functions are never random."""
 SAME_WEIGHT = 1e-13
-"""Largest relative difference of two weights of a law that are replaced by one random number."""
+"""Two weights of a law with at most this relative difference are replaced by one random number."""
 NUMBERS = 1 << 23
-"""Approximate limit on the field elements in one evaluation of a table at several points."""
+"""Approximate maximum number of field elements in one evaluation at several points."""
 
 
 class FieldGradient:
     """Gradient of a risk, evaluated in a finite field from the table of the risk.
 
-    `labels`, shape (samples,), has the class of each sample of the law. With `decay`, a random
-    multiple of each entry is added to its gradient. `loose` names the real constants that only the
-    loss uses, so they can be random.
+    `labels`, shape (samples,), has the class of each sample of the law. With `decay`, each
+    component of the gradient gets a random multiple of its entry, as from weight decay. `loose`
+    names the real constants that only the loss uses; these can be random.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class FieldGradient:
         self._gradient = Identities(values, table.gradient)
 
     def numbers(self, numbers: FloatArray) -> Triples:
-        """Field elements, shape (n, 3), of numbers, rounded like the numbers of the table."""
+        """Field elements, shape (n, 3), of floats, rounded like the constants of the table."""
         ids = self.table.values.constants(numbers)
         return self.table.values.triples[ids]
 

@@ -1,9 +1,9 @@
 """Fingerprint of a model: a short hash of each of its parts.
 
-The hash of a part covers its value at the default constants (start, samples with probabilities,
-traced program), the syntax tree of its function, and all definitions that the function uses in the
-same file. Comments, docstrings and formatting are ignored. Imported source files outside installed
-packages and the version of JAX have hashes too.
+The hash of a part covers its value at the default constants: arrays, samples with probabilities, or
+a traced program. It also covers the syntax trees of the part's function and of all definitions that
+the function uses in the same file. Comments, docstrings and formatting are ignored. Imported source
+files outside installed packages and the version of JAX have hashes too.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def digests(made: Realization) -> dict[str, str]:
 def syntax(path: Path | None) -> dict[str, str]:
     """Function name -> syntax tree of the function and of all definitions it uses, as text.
 
-    The result is empty if the model has no file, or its file was deleted.
+    The result is empty if the model has no file, or if the file was deleted.
     """
     if path is None or not path.exists():
         return {}
@@ -84,7 +84,7 @@ def _names(statement: ast.stmt) -> set[str]:
 
 
 def _closure(role: str, named: dict[str, list[ast.stmt]]) -> str:
-    """Syntax trees, as text, of a function and of all definitions of the file that it uses."""
+    """Text of the syntax trees of a function and of all definitions that it uses in the file."""
     pending, observables = [role], {role}
     texts = []
     for name in pending:
@@ -99,7 +99,7 @@ def _closure(role: str, named: dict[str, list[ast.stmt]]) -> str:
 
 
 def _without_docstrings(statement: ast.stmt) -> ast.stmt:
-    """Remove the docstrings of a statement's functions and classes."""
+    """Remove the docstrings of functions and classes from a statement, in place."""
     for node in ast.walk(statement):
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node):
             node.body = node.body[1:] or [ast.Pass()]

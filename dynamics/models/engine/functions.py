@@ -4,8 +4,9 @@ An *embedding* maps reduced coordinates to every trained entry. For classes of e
 :math:`\theta_i = \sigma_i z_{k(i)}`, and one step changes :math:`z_k` by
 :math:`-\eta\,(1/n_k)\,\partial R/\partial z_k`. For a linear space, :math:`\theta = \theta(0) + U
 z` with orthonormal columns of U, and one step changes :math:`z` by :math:`-\eta\,\partial
-R/\partial z`. Data and embedding are an argument, the ``payload``, of the compiled functions, so
-problems at other real constants, or with other classes of the same sizes, reuse the code.
+R/\partial z`. The compiled functions take data and embedding as an argument, the ``payload``.
+Problems at other real constants, or with other classes of the same sizes, therefore reuse the
+compiled code.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from theory.law import FloatArray
 class Embedding(NamedTuple):
     """Arrays that map reduced coordinates to every trained entry.
 
-    A linear space has a `matrix`, shape (n, count). Classes have an empty `matrix`, the coordinate
-    of each entry in `labels`, and its sign in `signs`, 0 for an entry without a coordinate.
-    `offset`, shape (n,), is the start of a linear space, or has the frozen entries. The derivative
-    of the risk by a coordinate times its `share` is the rate of the coordinate.
+    For a linear space, `matrix` has shape (n, count), and `offset`, shape (n,), is the start. For
+    classes, `matrix` is empty; `labels` has the number of the coordinate of each entry, and `signs`
+    its sign, 0 for a frozen entry; `offset` has the values of the frozen entries. The gradient by a
+    coordinate is the derivative of the risk, multiplied by the coordinate's `share`.
     """
 
     offset: Any
@@ -81,22 +82,22 @@ def linear_embedding(classes: EntryClasses, space: LinearSpace) -> Embedding:
 
 
 Columns = tuple[tuple[str, Any], ...]
-"""Kind and key of each order parameter. Kinds are "state" and "rate" (key: number of a coordinate),
-"entry" and "entry_rate" (key: number and name of a trained entry), "observable" and
-"observable_rate" (key: name), "risk" (key: ""), and "ratio" (key: two columns), the absolute value
-of the first over that of the second, NaN if the second is 0."""
+"""Kind and key of each order parameter. The key is the number of a coordinate for "state" and
+"rate", the number and name of a trained entry for "entry" and "entry_rate", the name for
+"observable" and "observable_rate", "" for "risk", and a pair of columns for "ratio". A ratio is the
+absolute value of the first column divided by that of the second, or NaN if the second is 0."""
 WATCHED: Columns = (("rate", 0),)
-"""Rate of coordinate 0: an order parameter of every problem, watched for oscillations."""
+"""Rate of coordinate 0, an order parameter of every problem by which oscillations are detected."""
 
 
 class Functions:
     """Compiled gradient, order parameters, observables and descent loop of one kind of problem.
 
     A state of length `size` has the coordinates of the embedding if `reduced`, else every entry. If
-    `batched`, each step has its own samples; if also `rows_of_all`, order parameters use all
-    samples. `compiled_slope` is the gradient per entry, `compiled_row` the order parameters,
-    `compiled_jacobian` the derivative of the slope, `compiled_product` its product with a
-    direction.
+    `batched`, each step has its own samples; with `rows_of_all`, order parameters then still use
+    all samples. `compiled_slope` returns the gradient per entry, `compiled_row` the order
+    parameters, `compiled_jacobian` the Jacobian matrix of the gradient, `compiled_product` the
+    product of this matrix with a direction.
     """
 
     def __init__(
@@ -126,11 +127,11 @@ class Functions:
         self.loop = Loop(slope, self.row, size, of_a_step, rows_of_all)
 
     def flat(self, state: Any, payload: Any) -> Any:
-        """Every entry at a state, for a full problem in the dtype of its samples; traced by JAX."""
+        """Every entry at a state; a full problem uses the dtype of its samples; traced by JAX."""
         return payload[1].lift(state) if self.reduced else state.astype(payload[0].weights.dtype)
 
     def slope(self, state: Any, payload: Any) -> Any:
-        """Gradient per entry: the change of a descent step divided by -eta; traced by JAX."""
+        """Gradient per entry: the change in a descent step, divided by -eta; traced by JAX."""
         return _slope(self.program, self.reduced, state, payload)
 
     def row(self, state: Any, slope: Any, payload: Any) -> Any:
@@ -174,7 +175,7 @@ class Functions:
         return jax.numpy.stack(row)
 
     def observables(self, state: Any, payload: Any) -> dict[str, Any]:
-        """Risk and observables at a state, and the coordinates of a full state; traced by JAX."""
+        """Risk and observables at a state, with the coordinates of a full state; traced by JAX."""
         data, embedding = payload
         flat = self.flat(state, payload)
         values = {
@@ -196,7 +197,7 @@ class Functions:
 
 
 def _parts(column: tuple[str, Any]) -> tuple[tuple[str, Any], ...]:
-    """Order parameters in a column: both parts of a ratio, or the column itself."""
+    """Plain columns in a column: the two columns of a ratio, or the column itself."""
     return column[1] if column[0] == "ratio" else (column,)
 
 
@@ -219,7 +220,7 @@ def _samples_of_a_step(payload: Any, index: Any) -> Any:
 
 @lru_cache(maxsize=256)
 def slope_of(program: Program, reduced: bool) -> Any:
-    """Compiled function (state, payload) -> gradient per entry: the change of a step over -eta."""
+    """Compiled function (state, payload) -> gradient per entry, the change in a step over -eta."""
     return compiled_program(partial(_slope, program, reduced))
 
 

@@ -26,8 +26,8 @@ WORDS = re.compile(r"\s*(\w+) in (.+)")
 class Limit:
     """A condition on the constants of a model.
 
-    `names` are the constants in its `text`; `defaults` has the constants with integer defaults,
-    from which messages find the nearest allowed value.
+    `names` lists the constants in the `text` of the condition. `defaults` has the integer defaults
+    of constants; a message finds the nearest allowed value of a constant from its default.
     """
 
     text: str
@@ -36,7 +36,7 @@ class Limit:
     defaults: Mapping[str, int] = field(default_factory=dict)
 
     def check(self, model: str, constants: Mapping[str, Any]) -> None:
-        """Raise InvalidRequest if constants (name -> value) of a model violate the limit."""
+        """Raise InvalidRequest if the constants, name -> value, of a model violate the limit."""
         if not self.holds(constants):
             there = " ".join(f"{name}={shown(constants[name])}" for name in self.names)
             raise InvalidRequest(

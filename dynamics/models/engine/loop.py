@@ -1,7 +1,7 @@
 """Steps of an update rule, traced by JAX: the counterpart of `dynamics.loops.kernels.advance`.
 
-The loop computes the order parameters of every step, stores the recorded states, and stops at the
-last finite state. One compiled function takes up to `STEPS` steps.
+The function computes the order parameters of every step, stores the states of recorded steps, and
+stops at the last finite state. One compiled function takes up to `STEPS` steps.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from theory.law import FloatArray
 from theory.update_rules import UpdateRule
 
 STEPS = 1024
-"""Most training steps in one compiled call."""
+"""Maximum number of training steps in one compiled call; a longer run makes several calls."""
 RECORDED_NUMBERS = 1 << 18
-"""Most numbers in the states recorded by one compiled call."""
+"""Approximate maximum count of numbers in the states recorded by one compiled call."""
 
 
 class Loop:
     """Compiled steps of update rules, up to the last finite state.
 
-    `gradient` is a function of state and data; `row` returns the order parameters at a state,
-    gradient and data; `batched` selects the samples of one step. With `rows_of_all`, order
-    parameters use all samples instead of those of the step.
+    `gradient` is a function of state and data; `row` returns the order parameters as a function of
+    state, gradient and data; `batched` selects the samples of one step. With `rows_of_all`, order
+    parameters use all samples instead of the samples of the step.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Loop:
         self._compiled: dict[Any, Any] = {}
 
     def _of_rule(self, rule: UpdateRule) -> Any:
-        """Compiled steps of an update rule; the rule's constants are arguments."""
+        """Compiled steps of an update rule; the constants of the rule are arguments."""
         if rule.key not in self._compiled:
 
             def steps(*arguments: Any) -> Any:
@@ -98,7 +98,7 @@ class Loop:
         data: Any,
         batches: NDArray[np.int64] | None = None,
     ) -> int:
-        """Take the steps of a span in place, and return the number of the step reached.
+        """Take the steps of a span in place; returns the number of the step reached.
 
         `state` has the entries, then the memory of the update rule; `batches`, shape (steps, B),
         has the samples of each step.
@@ -145,8 +145,10 @@ class Loop:
 def taken(rule: UpdateRule, now: Any, slope: Any, k: Any, given: Any) -> tuple[Any, Any]:
     """State after a step, and minus its change per unit of time; traced by JAX.
 
-    `now` has the entries, then the memory of the update rule; `k` counts the steps of this call;
-    `given` has the fields of `dynamics.loops.kernels.update.Update`, ``first`` and ``numbers``.
+    `now` has the entries, then the memory of the update rule; `k` is the number of the step in this
+    call, from 0. `given` has the fields of `dynamics.loops.kernels.update.Update`, and in addition
+    ``first``, the number of the first step of this call, and ``numbers``, the constants of the
+    rule.
     """
     size, rate = slope.shape[0], given["eta"] * given["factors"][k]
     if rule.plain:

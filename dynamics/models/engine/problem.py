@@ -35,19 +35,19 @@ from theory.program import NoProgram
 from theory.update_rules import UpdateRule
 
 MOST_NAMED = 256
-"""Most scalars that are separate parts of a state; more scalars are grouped by array."""
+"""Maximum number of scalars with own names in a state; more scalars are grouped by array."""
 LINEAR_FROM = 8
-"""Number of scalars above which coordinates ``auto`` are those of the linear space, if its
-dimension is at most half this number."""
+"""With more scalars than this, coordinates ``auto`` are those of the linear space, if the dimension
+of the space is at most half the number of scalars."""
 COORDINATES = ("auto", "classes", "linear")
 INSIDE = 1e-9
-"""Largest distance from the closed space, relative to the largest entry (or 1), at which a start
-counts as inside."""
+"""A start counts as inside the closed space up to this distance, relative to the larger of 1 and
+the largest entry of the start."""
 SAME = 1e-9
-"""Largest allowed difference between the gradients by program and by JAX, relative to their terms.
-"""
+"""Maximum difference between the gradients by program and by JAX, relative to the sum of absolute
+terms of a component."""
 MAX_VALUES = 2_000_000
-"""Most distinct values of a program that replaces JAX in training."""
+"""With more distinct values than this, a program does not replace JAX in training."""
 
 Realized = tuple[Realization, Closure]
 
@@ -57,8 +57,8 @@ class Reduction:
 
     `coordinates` is one of `COORDINATES`; `events` replaces the event rules of the model.
     `embedding` maps coordinates to every entry, and `scalars` names the coordinates. `entries` has
-    the names and numbers of further reported entries: frozen entries and, in a linear space, the
-    first entry of each class. Raises InvalidRequest if nothing moves.
+    the names and numbers of other reported entries: frozen entries and, in a linear space, the
+    first entry of each class. Raises InvalidRequest if the gradient vanishes at the start.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Reduction:
         self._name = name
 
     def _names_beside(self, linear: bool) -> tuple[dict[str, int], dict[str, int]]:
-        """Numbers of named frozen entries and, in a linear space, of each class's first entry."""
+        """Named frozen entries and, in a linear space, first entries of classes: name -> number."""
         classes, named = self.closure.classes, self.made.named_entries()
         frozen = {name: entry for name, entry in named.items() if classes.labels[entry] < 0}
         few = self.closure.scalars <= MOST_NAMED
@@ -112,7 +112,7 @@ class Reduction:
             return event_rules(table, names, made.equal_names(self.closure.classes))
 
     def _columns_of_rules(self) -> Columns:
-        """Order parameters that occur in event rules, after the rate watched for oscillations."""
+        """Order parameters that occur in event rules, preceded by the columns `WATCHED`."""
         used = {
             symbol.name
             for rule in self.events
@@ -149,7 +149,7 @@ class Reduction:
         if self.coordinates == "linear":
             return Layout(self.scalars, ((),) * count, (DEFAULT_GROUP,) * count)
         groups, arrays = self.made.group_of_arrays(), self.arrays_of_scalars()
-        # Learning rates are ordered by the groups of all arrays, even those without scalars.
+        # Learning rates follow the groups of all arrays, even of arrays without scalars.
         every = tuple(dict.fromkeys(groups.values()))
         if count <= MOST_NAMED:
             return Layout(self.scalars, ((),) * count, tuple(groups[a] for a in arrays), every)
@@ -164,7 +164,7 @@ class Reduction:
         return Layout(tuple(shapes), tuple(shapes.values()), tuple(groups[n] for n in shapes))
 
     def arrays_of_scalars(self) -> list[str]:
-        """Name of the trained array with the first entry of each class."""
+        """Name of the trained array that contains the first entry of each class."""
         first = self.closure.classes.first
         return [self.made.entry_position(int(entry))[0] for entry in first]
 
@@ -177,12 +177,12 @@ class Reduction:
 
     @cached_property
     def data(self) -> Data:
-        """Data of the reduced risk: one sample of each class."""
+        """Data of the reduced risk, with one sample of each class of samples."""
         return self.made.representatives(self.closure.sample_groups)
 
     @cached_property
     def compiled(self) -> CompiledRisk | None:
-        """Programs of the reduced risk, or None if untraceable or above `MAX_VALUES` values."""
+        """Programs of the reduced risk; None without a table or above `MAX_VALUES` values."""
         made = self.made
         if len(self.scalars) > MOST_WHOLE or made.only_sampled:
             return None
@@ -205,8 +205,8 @@ class Reduction:
         off = risk.departures(states, expected, self.data).max(initial=0.0)
         if off > SAME:
             raise InvalidRequest(
-                f"the program of {self._name} has a wrong gradient of its loss (error "
-                f"{off:.1e} relative to its terms): a bug of this package; please report it"
+                f"the program of {self._name} has a wrong gradient (error {off:.1e}, "
+                "relative to the sum of absolute terms): a bug of this package; please report it"
             )
 
 
@@ -224,7 +224,7 @@ class ModelProblem(TracedProblem):
 
     A state has coordinates of the closed space if `reduced`, else every entry. `data` replaces the
     data of the law in the gradient; `minibatches` selects the samples of each step. Raises
-    InvalidRequest if nothing moves.
+    InvalidRequest if the gradient vanishes at the start.
     """
 
     definition: ClassVar[Definition]
@@ -278,7 +278,7 @@ class ModelProblem(TracedProblem):
         return made, made.closure_under(regime)
 
     def under(self, regime: Regime) -> Self:
-        """The same problem, on the closure of training by another update rule."""
+        """The same problem on the closure of training under another regime of update rules."""
         if regime == self.regime:
             return self
         made = inspect.signature(type(self).__init__)
@@ -294,7 +294,7 @@ class ModelProblem(TracedProblem):
         return self.definition.own_rule(self.realization.constants)
 
     def entries_of(self, name: str) -> NDArray[np.bool_]:
-        """Mask, shape (n,), of the numbers of a state in a named array, parameter group or part."""
+        """Mask, shape (n,), of the numbers of a state in an array, a parameter group or a part."""
         linear = self.reduced and self.coordinates == "linear"
         if linear or name not in self.realization.shapes:
             return super().entries_of(name)
@@ -305,7 +305,7 @@ class ModelProblem(TracedProblem):
 
     @property
     def multiplicities(self) -> FloatArray:
-        """Number of trained entries for each number of a state, shape (n,)."""
+        """Count of trained entries that each number of a state stands for, shape (n,)."""
         if self.reduced and self.coordinates == "classes":
             return np.asarray(self.closure.sizes, dtype=float)
         return np.ones(self.layout.size)
@@ -313,8 +313,8 @@ class ModelProblem(TracedProblem):
     def moving(self, start: FloatArray) -> NDArray[np.bool_]:
         """Mask of the numbers of a state that training can change, shape (n,).
 
-        A number is False if its gradient is proved to be 0 in the closed space and the start is
-        inside.
+        The mask is False for a number with a proved gradient of 0 in the closed space, provided
+        that the start lies in this space.
         """
         classes = self.closure.classes
         if self.reduced or self.closure.grade != PROVED:
@@ -326,7 +326,7 @@ class ModelProblem(TracedProblem):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """Settings other than the parameters that determine the gradients."""
+        """All settings that determine the gradients, except the parameters."""
         labels = np.ascontiguousarray(self.closure.classes.labels)
         classes = hashlib.sha256(labels.tobytes()).hexdigest()[:12]
         own = {name: entry for name, entry in self.settings.items() if name != "closure"}
@@ -349,7 +349,7 @@ class ModelProblem(TracedProblem):
         return {name: np.array(column, dtype=np.float64) for name, column in columns.items()}
 
     def entries_along(self, states: FloatArray, full: bool) -> dict[str, FloatArray]:
-        """Named entries other than scalars, shape (records,); `full`: states have every entry."""
+        """Name -> values, shape (records,), of `entries`; with `full`, states have every entry."""
         classes, embedding = self.closure.classes, self.embedding
         found = {}
         for name, entry in self.reduction.entries.items():

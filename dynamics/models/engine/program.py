@@ -1,9 +1,9 @@
 """Functions of a model, traced by JAX in double precision: risk, gradient, observables.
 
 A `Program` belongs to one model and one set of static constants (integers, words, booleans). Real
-constants, weights, samples and untrained arrays are arguments; new values reuse the compiled code.
-States are flat vectors of every trained entry; sums over the law are computed in blocks that fit in
-memory. Double precision is set in a context, never by JAX's global flag.
+constants, weights, samples and untrained arrays are arguments of its functions, so new values reuse
+the compiled code. States are flat vectors of every trained entry; sums over the law are computed in
+blocks that fit in memory. Double precision is set in a context, never by JAX's global flag.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from theory.law import Law, ModelError
 from theory.model import HELD_OUT, LEADING, Model, check_name
 
 BLOCK_NUMBERS = 1 << 22
-"""Most numbers in memory for the losses of one block of samples."""
+"""Approximate maximum count of numbers in memory for the losses of one block of samples."""
 LEAST_BLOCK = 64
 
 
@@ -45,7 +45,7 @@ class Data(NamedTuple):
 
     @property
     def of_held_out(self) -> Data:
-        """Data with the held-out law instead of the law."""
+        """Data in which the held-out law replaces the law."""
         weights, samples = self.held_out
         return self._replace(weights=weights, samples=samples, held_out=None)
 
@@ -73,7 +73,7 @@ class Program:
         self.compiled_descent = compiled_program(descent)
 
     def theta(self, flat: Any, fixed: Any) -> dict[str, Any]:
-        """All arrays by name: trained arrays from the flat state, and untrained arrays."""
+        """Arrays by name: trained arrays cut from the flat state, and the untrained arrays."""
         result, first = dict(fixed), 0
         for name, shape in self.shapes.items():
             count = prod(shape)
@@ -104,7 +104,7 @@ class Program:
         return "loss" if self.has_law else "risk"
 
     def block(self, data: Data) -> int:
-        """Number of samples in a block of the sum over the law."""
+        """Number of samples in one block of the sum over the law."""
         count = int(data.weights.shape[0])
         most = max(LEAST_BLOCK, BLOCK_NUMBERS // max(1, self.numbers_of_a_sample(data)))
         return ceil(count / ceil(count / most))
@@ -129,7 +129,7 @@ class Program:
         return self._counted[key]
 
     def blocks(self, data: Data) -> tuple[Any, Any, int]:
-        """Weights and samples as padded blocks, shape (blocks, M, ...), and number of blocks."""
+        """Weights and samples in padded blocks, shape (blocks, M, ...), and number of blocks."""
         count, size = int(data.weights.shape[0]), self.block(data)
         number = ceil(count / size)
 
@@ -179,7 +179,7 @@ class Program:
         return jax.lax.scan(add, zero, self.blocks(data)[:2])[0]
 
     def observables(self, flat: Any, data: Data) -> dict[str, Any]:
-        """All observables at a state, by name, those on the held-out law too; traced by JAX."""
+        """Name -> observable at a state, on the law and on the held-out law; traced by JAX."""
         result: dict[str, Any] = {}
         if self.model.observables is not None:
             result |= self.call("observables", self.theta(flat, data.fixed), None, data)
@@ -209,11 +209,11 @@ class Program:
     def check(self, data: Data) -> tuple[str, ...]:
         """Trace every function of the model once, and return the sorted names of its observables.
 
-        Raises InvalidRequest with the line that cannot be traced. Data of equal shapes are traced
-        once.
+        Raises InvalidRequest with the line that cannot be traced. Data of shapes met before are not
+        traced again.
         """
         path = self.model.path
-        # With the weak types of the arrays, the first call of `compiled_descent` reuses the trace.
+        # The weak types let the first call of `compiled_descent` reuse this trace.
         abstract = jax.tree.map(
             lambda part: jax.ShapeDtypeStruct(part.shape, part.dtype, weak_type=part.weak_type),
             data,
@@ -252,7 +252,7 @@ class Program:
         return tuple(HELD_OUT + name for name in ("risk", *self.observed_names[1]))
 
     def _traced_twice(self, role: str, flat: Any, data: Any) -> Any:
-        """Shapes of a function's result; raise ModelError if two traces differ."""
+        """Shapes of the result of a model's function; raise ModelError if two traces differ."""
 
         def traced() -> tuple[Any, Any]:
             values = partial(self.first_values, role)
@@ -267,7 +267,7 @@ class Program:
         return shapes
 
     def first_values(self, role: str, flat: Any, data: Data) -> Any:
-        """Result of a function of the model, at the first sample if it takes one; traced by JAX."""
+        """Result of a model's function, at the first sample if it takes one; traced by JAX."""
         sample = jax.tree.map(lambda part: part[0], data.samples)
         values = self.call(role, self.theta(flat, data.fixed), sample, data)
         for leaf in jax.tree.leaves(values):
@@ -278,7 +278,7 @@ class Program:
 
 
 def traced_text(program: Any) -> str:
-    """Text of a traced program, without addresses, with hashes of its constant arrays."""
+    """Text of a traced program without memory addresses, followed by hashes of its constants."""
     text = re.sub("0x[0-9a-f]+", "", str(program.jaxpr))
     return text + "".join(array_hash(constant) for constant in program.consts)
 
@@ -290,7 +290,7 @@ def array_hash(array: Any) -> str:
 
 
 def _description(value: Any) -> str:
-    """A traced value in words: ``float64 of shape (2,)``, or its type."""
+    """A traced value in words, such as ``float64 of shape (2,)``, or the name of its type."""
     if not hasattr(value, "shape"):
         return type(value).__name__
     return str(value.dtype) + (f" of shape {value.shape}" if value.shape else "")
@@ -325,7 +325,7 @@ def data_of(
     reals: Mapping[str, float],
     held_out: Law | None = None,
 ) -> Data:
-    """Arguments of traced functions, from laws and constants, as numpy arrays."""
+    """Arguments of traced functions, made of laws and constants, as numpy arrays."""
     weights = np.zeros(0) if law is None else law.weights
     samples = () if law is None else law.samples
     held = None if held_out is None else (held_out.weights, held_out.samples)
@@ -346,7 +346,7 @@ def on_device(tree: Any) -> Any:
 
 def evaluated(function: Callable[..., Any], *arguments: Any) -> Any:
     """Result of a compiled function in double precision, as a tree of numpy arrays."""
-    # A compiled function is called often; its calls skip the look-up of the cache directory.
+    # Later calls of a compiled function skip the look-up of the cache directory.
     compiled = getattr(function, "_cache_size", int)() > 0
     with jax.enable_x64(True, kept=not compiled):
         return jax.tree.map(np.asarray, function(*arguments))

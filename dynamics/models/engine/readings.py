@@ -1,9 +1,9 @@
-"""Dependence of a model's arrays on its real constants, found by calling its functions on symbols.
+"""Arrays of a model as functions of its real constants, found by calls with symbols.
 
 The functions ``law``, ``sample``, ``held_out``, ``start`` and ``fixed`` are called once with SymPy
 symbols for all real constants. Each returned array becomes a `Reading`, a sum of functions of the
-constants times tables. A function that compares a constant, or passes it to a function of floats,
-fails on symbols; `Readings.unread` names it.
+constants times tables. A function of the model fails on symbols if it compares a constant, or if it
+passes a constant to a function of floats; `Readings.unread` names the functions that failed.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from dynamics.models.engine.realization import Realization
 from theory.law import ModelError
 
 MOST_SAMPLES = 40_000
-"""Most samples of a law that is called with symbols."""
+"""A law with more samples than this is not called with symbols."""
 TOLERANCE = 1e-13
-"""Largest allowed error of a reading, relative to the largest entry of the model's array."""
+"""Maximum error of a reading, relative to the largest entry of the array returned by the model."""
 UNREADABLE = (ModelError, TypeError, ValueError, AttributeError, ArithmeticError, IndexError)
 ROLES = ("law", "sample", "held_out", "start", "fixed")
-"""Functions of a model that can be called with symbols for constants."""
+"""Functions of a model that can be called with symbols in place of real constants."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class Readings:
     """Arrays of a reduced problem as functions of the real constants.
 
     `inputs` has one reading for each array of the data and one for the offset of the embedding;
-    `start` has the scalars at step 0; `unread` names functions of the model that fail on symbols,
-    so that their arrays are numbers.
+    `start` has the scalars at step 0. `unread` names the functions of the model that fail on
+    symbols; arrays that they return are read as numbers.
     """
 
     inputs: tuple[Reading, ...]
@@ -89,7 +89,7 @@ def readings(
 
 
 def _is_leaf(part: Any) -> bool:
-    """Whether a part of a sample is an array; a list of numbers is one, as in `theory.law`."""
+    """Whether a part of a sample counts as one array, as a list of numbers does in `theory.law`."""
     if isinstance(part, list):
         return all(isinstance(entry, Real | sympy.Basic) for entry in part)
     return isinstance(part, np.ndarray | sympy.Basic)
@@ -138,7 +138,7 @@ def _law(problem: ModelProblem, draws: tuple[int, int]) -> dict[str, Any]:
 
 
 def _pairs(made: Realization, role: str, count: int) -> list[tuple[sympy.Expr, Any]]:
-    """Pairs (probability, sample) of a law in symbols, or ValueError if not `count` of them."""
+    """Pairs (probability, sample) of a law in symbols; ValueError unless `count` of them."""
     if count > MOST_SAMPLES:
         raise ValueError("too many samples for symbols")
     positive = (
@@ -160,7 +160,7 @@ def _held_out(problem: ModelProblem, draws: tuple[int, int]) -> dict[str, Any]:
 
 
 def _samples(problem: ModelProblem, draws: tuple[int, int]) -> dict[str, Any]:
-    """Drawn samples as expressions in the real constants, with equal weights."""
+    """Equally weighted drawn samples, as expressions in the real constants."""
     count, seed = draws
     generator, model = np.random.default_rng(seed), problem.realization.model
     constants = _symbolic(problem.realization)
@@ -171,11 +171,11 @@ def _samples(problem: ModelProblem, draws: tuple[int, int]) -> dict[str, Any]:
 READERS = {
     "law": _law, "sample": _samples, "held_out": _held_out, "start": _start, "fixed": _fixed,
 }  # fmt: skip
-"""Function of a model -> reader of its returned arrays, in symbols."""
+"""Function of a model -> function that calls it on symbols and returns its arrays."""
 
 
 def _stacked(samples: Iterable[Any]) -> Any:
-    """Tree of arrays that stacks samples of equal structure."""
+    """Stack of samples of equal structure, as a tree of arrays."""
     import jax
 
     return jax.tree.map(
@@ -184,7 +184,7 @@ def _stacked(samples: Iterable[Any]) -> Any:
 
 
 def holds(read: Readings, problems: Sequence[ModelProblem]) -> bool:
-    """Whether readings equal the arrays of problems at other real constants, within `TOLERANCE`."""
+    """Whether readings give the arrays of problems at other real constants, within `TOLERANCE`."""
     import jax
 
     for problem in problems:

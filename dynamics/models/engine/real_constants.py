@@ -18,11 +18,11 @@ from theory.program.algebra import Algebra
 from theory.program.numbering import Ids
 
 MOST_FUNCTIONS = 200
-"""Most functions of the constants in the sum that represents one array."""
+"""Maximum number of functions of the constants in a `Reading`; above it, `reading` fails."""
 
 
 class Constant(sympy.Symbol):  # type: ignore[misc]
-    """SymPy symbol of a real constant; its product with a boolean is the symbol or 0."""
+    """SymPy symbol of a real constant; its product with True is the symbol, with False 0."""
 
     def __mul__(self, other: Any) -> Any:
         return super().__mul__(plain(other))
@@ -32,7 +32,7 @@ class Constant(sympy.Symbol):  # type: ignore[misc]
 
 
 def plain(other: Any) -> Any:
-    """A boolean as 0 or 1; any other value unchanged."""
+    """Convert a boolean to 0 or 1; return any other value unchanged."""
     return int(other) if isinstance(other, bool | np.bool_) else other
 
 
@@ -45,14 +45,15 @@ def symbol(name: str) -> Constant:
 class Reading:
     """An array as a sum of functions of a model's real constants times tables of numbers.
 
-    Each of the `parts` is a SymPy expression in the constants with a float table, shape (size,).
+    Each of the `parts` is a pair of a SymPy expression in the constants and a float table, shape
+    (size,).
     """
 
     shape: tuple[int, ...]
     parts: tuple[tuple[sympy.Expr, NDArray[np.float64]], ...]
 
     def at(self, constants: Mapping[str, Any]) -> NDArray[np.float64]:
-        """Array at given constants, name -> value, or NaN if an expression is not real there."""
+        """Array at given constants (name -> value); NaN if an expression is not real there."""
         total = np.zeros(int(np.prod(self.shape)))
         values = {symbol(name): sympy.Float(value, 17) for name, value in constants.items()
                   if isinstance(value, float)}  # fmt: skip
@@ -62,7 +63,7 @@ class Reading:
         return total.reshape(self.shape)
 
     def added(self, labels: NDArray[np.int64], count: int) -> Reading:
-        """Sum of the array's entries with each label 0, ..., count - 1, shape (count,)."""
+        """Sums of the entries with equal label 0, ..., count - 1, as an array of shape (count,)."""
         sums = np.zeros((len(self.parts), count))
         for row, (_, table) in zip(sums, self.parts, strict=True):
             np.add.at(row, labels, table)
@@ -71,9 +72,10 @@ class Reading:
         )
 
     def entered(self, values: Values, given: dict[sympy.Expr, int]) -> Ids:
-        """Ids of the array's entries in a table whose inputs are functions of the constants.
+        """Table ids of the entries; functions of the constants are inputs of the table.
 
-        `given` maps each function of the constants to its input; missing functions are added.
+        `given` maps each function of the constants to the id of its input; missing functions are
+        added.
         """
         size = int(np.prod(self.shape))
         fixed, index, columns = np.zeros(size), [ONE], []
@@ -97,7 +99,7 @@ class Reading:
 def reading(entries: Any) -> Reading:
     """Decompose an array of floats or SymPy expressions into functions of the real constants.
 
-    Raises ValueError above `MOST_FUNCTIONS` functions.
+    Raises ValueError if more than `MOST_FUNCTIONS` functions occur.
     """
     array = np.asarray(entries)
     if array.dtype != object:

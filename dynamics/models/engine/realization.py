@@ -30,16 +30,15 @@ from theory.model import Model, check_name
 
 DEFAULT_GROUP = "entries"
 FAR = 1e8
-"""Size of an entry, relative to the largest entry of the start (or to 1), above which a run counts
-as diverged."""
+"""A run counts as diverged if an entry exceeds this multiple of max(1, largest initial entry)."""
 LEAVES = 1e-9
-"""Largest gradient component outside the classes of a valid closure, relative to the largest
-component."""
+"""A closure fails if a gradient component outside the classes, relative to the largest component,
+exceeds this number."""
 OF_SPACE = 1e-6
-"""Largest gradient component outside the linear space of a valid closure, relative to the largest
-component."""
+"""A closure fails if a gradient component outside the linear space, relative to the largest
+component, exceeds this number."""
 SHOWN_EVERY = 1000
-"""Samples of a law between two updates of the progress bar."""
+"""Number of samples of a law between two updates of the progress bar."""
 
 
 def _watched(samples: Iterable[Any]) -> Iterator[Any]:
@@ -109,7 +108,7 @@ class Realization:
         return {name: self.model.groups.get(name, DEFAULT_GROUP) for name in self.shapes}
 
     def rates(self, eta: Any = None) -> tuple[float, ...]:
-        """Learning rates: one, or one for each parameter group; by default those of the model."""
+        """One learning rate, or one per parameter group; by default the rates of the model."""
         given = learning_rate(self.model.eta if eta is None else eta, None)
         groups = tuple(dict.fromkeys(self.group_of_arrays().values()))
         return given if len(given) == 1 else learning_rate(given, groups)
@@ -120,9 +119,9 @@ class Realization:
         return f"{array}[{', '.join(map(str, position))}]" if position else array
 
     def scalar_names(self, classes: EntryClasses) -> tuple[str, ...]:
-        """Names of the scalars: from the model, or from the first entry of the class.
+        """Name of each scalar, given by the model or made from the first entry of the class.
 
-        Raises ModelError if a name is also that of a constant, an observable or another scalar.
+        Raises ModelError if a constant, an observable or another scalar has the same name.
         """
         positions = [self.entry_position(int(entry)) for entry in classes.first]
         names = ["_".join([array, *map(str, position)]) for array, position in positions]
@@ -143,7 +142,7 @@ class Realization:
         return tuple(names)
 
     def _check_signs(self, classes: EntryClasses, names: Sequence[str]) -> None:
-        """Raise ModelError if a name is given to an entry equal to minus the first of its class."""
+        """Raise ModelError if a named entry stays equal to minus the first entry of its class."""
         entries = self.named_entries()
         for name, first in zip(names, classes.first, strict=True):
             entry = entries.get(name, first)
@@ -154,7 +153,7 @@ class Realization:
                 )
 
     def unused_names(self, classes: EntryClasses) -> tuple[str, ...]:
-        """Remarks on names of entries that never move or that equal an entry named earlier."""
+        """Remarks on names of entries that never move or stay equal to an entry named earlier."""
         equal = self.equal_names(classes)
         remarks: list[str] = []
         for name, label in self._named_classes(classes).items():
@@ -166,7 +165,7 @@ class Realization:
         return tuple(remarks)
 
     def equal_names(self, classes: EntryClasses) -> dict[str, str]:
-        """Name of each entry equal to an entry named earlier -> the earlier name, with its sign."""
+        """Name of an entry that equals an earlier named entry -> the earlier name, with sign."""
         first: dict[int, tuple[str, float]] = {}
         equal: dict[str, str] = {}
         for name, entry in self.named_entries().items():
@@ -192,7 +191,7 @@ class Realization:
 
     @cached_property
     def _numbers(self) -> dict[str, NDArray[np.int64]]:
-        """Array -> numbers of its entries in the flat state, in its shape."""
+        """Name of an array -> numbers of its entries in the flat state, in the array's shape."""
         sizes = [array.size for array in self.arrays.values()]
         parts = np.split(np.arange(self.flat_start.size), np.cumsum(sizes)[:-1])
         return {
@@ -228,7 +227,7 @@ class Realization:
             ) from None
 
     def representatives(self, groups: SampleClasses | None) -> Data:
-        """Data with one sample of each class, of the summed weight; all data without classes."""
+        """Data with one sample per class and the sum of its weights; all data without classes."""
         if groups is None or self.law is None:
             return self.data
         samples = select_samples(self.law.samples, groups.first)
@@ -237,7 +236,7 @@ class Realization:
 
     @cached_property
     def open_closure(self) -> Closure:
-        """Closure with every entry as its own scalar, for a start without symmetry."""
+        """Closure in which every entry is a scalar, for a start without symmetry."""
         size = self.program.size
         classes = EntryClasses(np.arange(size), np.ones(size), self.flat_start)
         groups = None if self.law is None else SampleClasses(np.arange(self.law.size))
@@ -249,10 +248,10 @@ class Realization:
     def first_leaving(
         self, closure: Closure, states: FloatArray, linear: bool = False
     ) -> tuple[int, str] | None:
-        """Index of the first state with a gradient outside the closed space, and a sentence on it.
+        """Index of the first state with a gradient outside the closed space, and a message.
 
         Returns None for a proved closure, or if all gradients are inside. With `linear`, gradients
-        must lie in the linear space too. `states`, shape (states, n), have every entry.
+        must lie in the linear space too. `states`, shape (states, n), has every trained entry.
         """
         if closure.grade == PROVED and (closure.space.proved or not linear):
             return None

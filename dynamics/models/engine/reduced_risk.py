@@ -33,13 +33,13 @@ from theory.program.numbering import Ids
 
 @lru_cache(maxsize=32)
 def _kept(key: str) -> dict[str, Any]:
-    """Mutable cache entry for a key."""
+    """Dictionary that caches the values of a key."""
     return {}
 
 
 LEAST_TERMS = 1e-5
-"""Lower bound of the size of terms that divides a gradient error, relative to the largest size over
-all states."""
+"""A gradient error is divided by the sum of the component's absolute terms, or by this fraction of
+the largest such sum over all states if that is larger."""
 
 
 def reduced_risk(
@@ -61,14 +61,14 @@ class ReducedRisk:
     """Risk on the coordinates of a closed space, as a table of distinct values.
 
     `data` has all samples, or representatives with their weights. `arrays` has a `Reading` in the
-    real constants for each array of the data and for the offset of the embedding; with None, every
-    entry of the array is an input; by default arrays are constants.
+    real constants for each array of the data and for the offset of the embedding; None in place of
+    a reading makes every entry of the array an input. By default arrays are constants.
 
     Inputs of the table are `scalars`, `reals` (real constant or function of real constants -> id),
     `free` (entry of an array -> id) and `weights`, one for each class of samples. `classes`, shape
     (samples,), has the class of each sample; `rows`, shape (classes, values), has the ids of loss
-    and observables of each class; `entries`, shape (n,), the id of each trained entry. `held` says
-    whether the gradient was compared with that of JAX. Raises NoProgram if an operation cannot be
+    and observables of each class; `entries`, shape (n,), has the id of each trained entry. `held`
+    says whether the gradient was compared with JAX. Raises NoProgram if an operation cannot be
     traced or the table is too large.
     """
 
@@ -120,7 +120,7 @@ class ReducedRisk:
             self.observed |= {HELD_OUT + name: value for name, value in held_out.items()}
 
     def _read(self, own: Sequence[Any], arrays: Sequence[Reading | None]) -> Iterator[Ids]:
-        """Yield the table ids of each array, as functions of real constants or as inputs."""
+        """Yield the table ids of each array, from its reading or, without one, as new inputs."""
         given = {symbol(name): value for name, value in self.reals.items()}
         for array, reading in zip(own, arrays, strict=True):
             if reading is None:
@@ -136,11 +136,11 @@ class ReducedRisk:
         return self._algebra.dot(np.ones((1, ids.size)), ids)[0]
 
     def _mean(self, ids: Ids, weights: Ids) -> int:
-        """Table id of the sum over samples of weights times values."""
+        """Table id of the sum over samples of weight times value."""
         return int(self._sum(self._algebra.mul(ids, weights)))
 
     def _averages(self, names: Sequence[str], rows: Iterable[Ids], weights: Ids) -> dict[str, int]:
-        """Name -> table id of the weighted mean over samples of each row of values."""
+        """Name -> table id of the weighted mean of a row of values, one value per sample."""
         total = self._sum(weights)
         means = (self._mean(row, weights) for row in rows)
         return {
@@ -149,7 +149,7 @@ class ReducedRisk:
 
     @cached_property
     def gradient(self) -> Ids:
-        """Table ids of the gradient per entry: the change of a descent step divided by -eta."""
+        """Table ids of the gradient per entry: the change in a descent step, divided by -eta."""
         slopes = adjoints(self.values, {self.risk: ONE}, self.scalars)
         return self._algebra.mul(slopes, self._algebra.number(self.share))
 
@@ -165,7 +165,7 @@ class ReducedRisk:
         return tangents(self.values, roots, dict(pairs))
 
     def program(self, outputs: Mapping[str, Any], directed: bool = False) -> ReducedProgram:
-        """Program that computes `outputs` (name -> ids); `directed`: `directions` are inputs."""
+        """Program that computes `outputs`, name -> ids; `directed` adds `directions` as inputs."""
         first = [*self.scalars, *(self.directions if directed else ())]
         others = [*self.reals.values(), *self.free.values(), *self.weights]
         return build(self.values, [*first, *others], outputs)
@@ -179,17 +179,18 @@ class ReducedRisk:
         return List(*arrays, made.size)
 
     def departures(self, states: FloatArray, expected: FloatArray, data: Data) -> FloatArray:
-        """Errors of the table's gradient, shape (states, n), relative to the size of its terms.
+        """Relative errors of the table's gradient at some states, shape (states, n).
 
-        The size of the terms is at least `LEAST_TERMS` of its largest value over the states. The
-        error is 0 at a state where a gradient is not finite.
+        An error is divided by the sum of absolute terms of its component, but by no less than
+        `LEAST_TERMS` times the largest such sum over the states. The error is 0 at a state where a
+        gradient is not finite.
         """
         program, numbers = self.program({"": self.gradient}), self.numbers(data)
         places = program.outputs[""]
         found = [run_floats(program, np.concatenate([state, numbers])) for state in states]
         terms = np.array([gross(program, values)[places] for values in found])
         off = np.abs(np.array([values[places] for values in found]) - expected)
-        # Where all terms of the program vanish, the difference is rounding of the entries.
+        # Where all terms of the program vanish, the difference comes from rounded entries.
         least = LEAST_TERMS * np.nanmax(np.where(np.isfinite(terms), terms, 0.0), axis=0)
         known = np.isfinite(off).all(axis=1, keepdims=True)
         return np.where(known, off / np.maximum(terms, least + 1e-300), 0.0)
@@ -212,7 +213,7 @@ def _entries(algebra: Algebra, scalars: Ids, embedding: Embedding, offset: Ids) 
 
 
 def traced(program: Program, data: Data) -> Any:
-    """Jaxpr of losses and observables of all samples, model observables, and held-out samples."""
+    """Jaxpr that returns losses and observables of samples, of the model, of held-out samples."""
     names, of_samples = program.observed_names
 
     def one(flat: Any, sample: Any, here: Data) -> tuple[Any, ...]:
@@ -242,7 +243,7 @@ def traced(program: Program, data: Data) -> Any:
 
 
 def order_parameters(risk: ReducedRisk, columns: Columns) -> Ids:
-    """Table ids of order parameters; a rate is minus a derivative along `directions`."""
+    """Table ids of order parameters; a rate is minus the derivative along `directions`."""
     algebra = Algebra(risk.values)
 
     def rate(value: int) -> int:
@@ -265,8 +266,8 @@ def order_parameters(risk: ReducedRisk, columns: Columns) -> Ids:
 class CompiledRisk:
     """Programs of a reduced problem, with their constants, for compiled loops.
 
-    `data` has the programs of gradient, order parameters and Hessian products; `names` labels the
-    columns of `rows`.
+    `data` has the programs of gradient, order parameters and Hessian products; `names` has the
+    names of the columns that `rows` returns.
     """
 
     def __init__(self, risk: ReducedRisk, columns: Columns, data: Data) -> None:
@@ -288,7 +289,7 @@ class CompiledRisk:
         self._rows_of = compiled(kernel.rows_of)
 
     def rows(self, states: FloatArray) -> FloatArray:
-        """Risk and observables of states, shape (records, names)."""
+        """Risk and observables at states, shape (records, names)."""
         out = np.empty((len(states), len(self.names)))
         self._rows_of(np.array(states, dtype=float), self._records, out)
         return out

@@ -26,8 +26,8 @@ DTYPE = "float64 (default) or float32, of samples and their sums"
 class Training:
     """Options of training on samples.
 
-    `batch` is the number of samples of a mini-batch, by default all; batches are reshuffled every
-    epoch. `dtype` is the precision of the samples and of the sums over them.
+    `batch` is the number of samples of a mini-batch, by default all; the samples are reshuffled
+    every epoch. `dtype` is the precision of the samples and of sums over samples.
     """
 
     batch: whole(1, optional=True) = None  # type: ignore[valid-type]
@@ -60,6 +60,6 @@ class Training:
 
 
 def _single(part: Any) -> NDArray[Any]:
-    """Copy of a number or an array, in single precision if real."""
+    """Array copy of a number or an array; floats become single precision."""
     array = np.asarray(part)
     return array.astype(np.float32) if array.dtype.kind == "f" else array

@@ -1,4 +1,4 @@
-"""Search for the linear space and the conservation laws of a closure, with the proof's scope."""
+"""Search for the linear space and the conservation laws of a closure, and for their scope."""
 
 from __future__ import annotations
 
@@ -42,9 +42,10 @@ AS_GIVEN = "at these constants"
 class SpaceSearch:
     """Search for the linear space and the conservation laws of given classes of entries.
 
-    `kinds` has the array and the parameter group of each scalar; `tables` has the gradient by every
-    entry (None if the model states the classes) and the gradient by the scalars; `gradient` returns
-    the gradient of every entry in floats. The search collects messages for the user in `remarks`.
+    `kinds` has the array and the parameter group of each scalar. `tables` has the gradient by every
+    entry, or None if the model states the classes, and the gradient by the scalars. The function
+    `gradient` returns the gradient by every entry in floats. The search collects messages for the
+    user in `remarks`.
     """
 
     def __init__(
@@ -89,7 +90,7 @@ class SpaceSearch:
         return space, tuple(laws), scope
 
     def _pairs(self, regime: Regime) -> list[ConservationLaw]:
-        """Sums or differences of two scalars that any update rule conserves.
+        """Sums and differences of two scalars that every update rule of the regime conserves.
 
         A pair is conserved if its scalars start equal and stay equal or, without weight decay, if
         their gradients are equal in every state, up to sign.
@@ -110,8 +111,8 @@ class SpaceSearch:
         """Basis of the linear space in floats: from exact fractions, or else from gradients.
 
         The finite field misses relations between data that are not simple fractions. If gradients
-        in floats lie in a smaller space up to rounding, this smaller space is returned with a
-        remark.
+        in floats lie in a smaller space up to rounding, that space is returned, with a remark to
+        the user.
         """
         table, free, count = self._scalars.table, len(span.rows), self.classes.count
         basis, simple = exact_basis(span), table.values.simple
@@ -156,7 +157,7 @@ class SpaceSearch:
         return f"{AS_GIVEN} alone"
 
     def _holds(self, how: str, span: Span, products: Products, forms: Triples) -> bool:
-        """Whether the closure holds for random weights and, if `how` is ANY, random constants."""
+        """Whether the closure holds for random weights and, for ANY, random real constants."""
         if self._entries is not None:
             start = self._entries.numbers(self.classes.start)
             if leaving(self._entries.of(how), self.classes, start, self._generator).size:

@@ -1,4 +1,4 @@
-"""Problems of a model: on its scalars, on every entry of the whole law, and on N draws."""
+"""Problems of a model: on its scalars, on every entry with the whole law, and with N draws."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dynamics.results.trajectory import Trajectory
 
 LOOKS_ALONG = 24
-"""Number of states of a run at which the gradient of every entry is checked afterwards."""
+"""After a run, the gradient of every entry is checked at this number of recorded states."""
 START, FRESH = 1, 2
 """Numbers appended to a seed for the random streams of the start and of fresh samples."""
 OMEGA = 1e-3
@@ -38,11 +38,11 @@ OMEGA = 1e-3
 class ReducedPopulation(ModelProblem):
     """Gradient descent on the scalars of the closure.
 
-    `coordinates` are ``"classes"``, one value for each class of equal entries, ``"linear"``,
-    directions of the smallest linear space, or ``"auto"``, linear for many scalars if the space has
-    at most half as many directions. `samples` and `seed` set the draws of a law that can only be
-    sampled. The closure depends on the `regime` of the update rule. Raises InvalidRequest if the
-    model is wrong, or nothing moves.
+    `coordinates` is ``"classes"`` for one value per class of equal entries, ``"linear"`` for
+    directions of the smallest linear space, or ``"auto"``, which takes linear for many scalars if
+    the space has at most half as many directions. `samples` and `seed` set the draws of a law that
+    can only be sampled. The closure depends on the `regime` of the update rule. Raises
+    InvalidRequest if a function of the model fails, or if the gradient vanishes at the start.
     """
 
     view = "reduced population"
@@ -62,7 +62,7 @@ class ReducedPopulation(ModelProblem):
 
     @classmethod
     def realized(cls, parameters: Any, draws: tuple[Any, Any], regime: Regime = PLAIN) -> Realized:
-        """Realized model at some parameters, or that of its declared reduction, and its closure."""
+        """Realized model or declared reduction at some parameters, and its closure."""
         return cls.definition.reduction(parameters, *draws, regime)
 
     @property
@@ -71,7 +71,7 @@ class ReducedPopulation(ModelProblem):
         return None if self._compiled is None else self._compiled.data
 
     def gradient(self, state: ArrayLike) -> FloatArray:
-        """Gradient per entry, shape (n,): the change of a descent step divided by -eta."""
+        """Gradient per entry, shape (n,): the change in a descent step, divided by -eta."""
         if self.loop_data is None:
             return super().gradient(state)
         return loops.gradient(self.loop_data, self.layout.flatten(state))
@@ -85,13 +85,13 @@ class ReducedPopulation(ModelProblem):
         return loops.order_parameters(self.loop_data, flat, slope, len(self.order_names))
 
     def jacobian(self, state: ArrayLike) -> FloatArray:
-        """Derivative of the gradient by the state, shape (n, n)."""
+        """Jacobian matrix of the gradient, shape (n, n)."""
         if self.loop_data is None:
             return super().jacobian(state)
         return loops.hessian(self.loop_data, self.layout.flatten(state))
 
     def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
-        """Observables of states, shape (records, n)."""
+        """Name -> observable at states of shape (records, n)."""
         if self._compiled is None:
             return super().observables_along(states)
         columns = dict(zip(self._compiled.names, self._compiled.rows(states).T, strict=True))
@@ -112,7 +112,7 @@ class ReducedPopulation(ModelProblem):
         return self.reduction.start.copy()
 
     def leaving(self, run: Trajectory) -> str:
-        """Sentence on the first record with a gradient outside the closed space, or ""."""
+        """Message on the first record with a gradient outside the closed space, or ""."""
         made = self.realization
         if made.only_sampled:
             return ""
@@ -156,7 +156,7 @@ class FullModelProblem(ModelProblem):
         return self.closure.classes.residual(vector)
 
     def lift(self, states: FloatArray, scalars: tuple[str, ...]) -> FloatArray:
-        """Every trained entry, shape (..., n), from reduced states, shape (..., scalars), by name.
+        """Every trained entry, shape (..., n), from values of named scalars, shape (..., scalars).
 
         Several scalars of a declared reduction may belong to one class.
         """
@@ -176,7 +176,7 @@ class FullModelProblem(ModelProblem):
     def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
         """Scalar -> entries of its class, times their signs, shape (records, entries).
 
-        In a linear space, directions replace the scalars, with projections of shape (records, 1).
+        In a linear space, the keys are the directions, with projections of shape (records, 1).
         """
         classes = self.closure.classes
         if self.coordinates == "linear":
@@ -198,7 +198,7 @@ class FullModelProblem(ModelProblem):
 class FullPopulation(FullModelProblem):
     """Gradient descent on every trained entry, with the exact mean over the law.
 
-    Parameters are those of `ReducedPopulation`.
+    `ReducedPopulation` describes the parameters.
     """
 
     view = "full population"
@@ -228,7 +228,8 @@ class DrawnTraining(Training):
 
     `start` is ``"declared"`` or one of the ``starts`` of the file. `omega` is the standard
     deviation of the noise on every entry of the start, by default 1e-3 for the declared start and 0
-    for another. `test_samples` fresh samples give ``test_risk`` and ``test_`` means of ``observe``.
+    for another start. `test_samples` is the number of fresh samples; their risk is reported as
+    ``test_risk``, their means of ``observe`` with the prefix ``test_``.
     """
 
     start: str = DECLARED_START
@@ -305,11 +306,11 @@ class FullEmpirical(FullModelProblem):
         return self._start.copy()
 
     def moving(self, start: FloatArray) -> NDArray[np.bool_]:
-        """Mask of True: an empirical problem has no proof that an entry never moves."""
+        """Mask that is True everywhere, since no proof says that an entry never moves."""
         return np.ones(self.layout.size, dtype=bool)
 
     def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
-        """Observables of states, shape (records, n), including those on fresh samples."""
+        """Name -> observable at states, shape (records, n), on training and on fresh samples."""
         columns = super().observables_along(states)
         if self._fresh is None:
             return columns

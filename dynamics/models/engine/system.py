@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 EMPIRICAL_SAMPLES = 1000
 _FILES: dict[tuple[str, int, int], System] = {}
-"""Path, modification time and size of a model file -> its system."""
+"""Path, modification time and size of a model file -> system of the file."""
 
 
 def load(source: str | os.PathLike[str], anew: bool = False) -> System:
@@ -115,7 +115,7 @@ def system_of(model: Model) -> System:
 
 
 class FileDerivation(Derivation):
-    """Derivation of a model file: its pages, closure and expressions."""
+    """Derivation of a model file, with its pages, closure and expressions."""
 
     def __init__(self, definition: Definition) -> None:
         super().__init__(partial(self._page, "page"))
@@ -131,7 +131,7 @@ class FileDerivation(Derivation):
         return getattr(derivation, name)(definition, selected, rates, **options)
 
     def __call__(self, parameters: Any = None, rule: UpdateRule = GD, **options: Any) -> Page:
-        """Page of the derivation, with the step of an update rule."""
+        """Page of the derivation with the step of an update rule."""
         return self.page(parameters, rule=rule, **options)
 
     def defining(
@@ -170,7 +170,7 @@ def _empirical_options(model: Model) -> dict[str, str]:
 
 
 def _rules_by_name(model: Model) -> tuple[EventRule, ...]:
-    """Event rules with names and texts only, listed before any problem is built."""
+    """Event rules with names and texts only, for lists of events before a problem is built."""
     import sympy
 
     one = sympy.Integer(1)
@@ -205,7 +205,7 @@ def _name_of(function: Callable[..., Any]) -> str:
 
 
 def _guarded(function: Callable[..., Any], model: Model) -> Callable[..., Any]:
-    """Wrap a claim's check: its errors get one-line messages, and it must return a Finding."""
+    """Wrap the check of a claim: errors get one line, and a result must be a Finding."""
     name_of_check = _name_of(function)
 
     def check(system: Any, protocol: Any) -> Any:

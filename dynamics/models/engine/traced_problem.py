@@ -18,12 +18,12 @@ from dynamics.problem import FloatArray, Layout, Problem
 from dynamics.training.minibatches import MiniBatches
 
 MOST_WHOLE = 256
-"""Most entries of a state for which the whole Jacobian matrix is computed."""
+"""The whole Jacobian matrix is computed only for a state with at most this number of entries."""
 
 
 @cache
 def hash_of_file(module: ModuleType) -> str:
-    """Short hash of a module's file; a resumed run compares it to detect a changed loss."""
+    """Short hash of the file of a module, by which a resumed run detects a changed loss."""
     return hashlib.sha256(Path(str(module.__file__)).read_bytes()).hexdigest()[:12]
 
 
@@ -32,7 +32,8 @@ class TracedProblem(Problem):
 
     `payload` has the weighted samples and the embedding of the scalars (or None) as JAX arrays. A
     state has the coordinates of the embedding if `reduced`, else every entry. A step uses all
-    samples, or those of `minibatches`; order parameters then use all samples if `rows_of_all`.
+    samples, or the samples selected by `minibatches`; with `rows_of_all`, order parameters always
+    use all samples.
     """
 
     rows_of_all = False
@@ -55,11 +56,11 @@ class TracedProblem(Problem):
         )
 
     def evaluated(self, function: Any, *arguments: Any, payload: Any = None) -> Any:
-        """Result of a compiled function at a payload, by default the problem's, as numpy arrays."""
+        """Result of a compiled function at a payload, by default that of the problem, in numpy."""
         return evaluated(function, *arguments, self.payload if payload is None else payload)
 
     def gradient(self, state: ArrayLike) -> FloatArray:
-        """Gradient per entry, shape (n,): the change of a descent step divided by -eta."""
+        """Gradient per entry, shape (n,): the change in a descent step, divided by -eta."""
         return self.evaluated(self._functions.compiled_slope, self.layout.flatten(state))
 
     def order_parameters(self, state: ArrayLike, gradient: FloatArray | None = None) -> FloatArray:
@@ -70,15 +71,15 @@ class TracedProblem(Problem):
 
     @property
     def has_jacobian(self) -> bool:
-        """Whether the state is small enough for a whole Jacobian by automatic differentiation."""
+        """Whether a state has at most `MOST_WHOLE` entries, so that `jacobian` is affordable."""
         return self.layout.size <= MOST_WHOLE
 
     def jacobian(self, state: ArrayLike) -> FloatArray:
-        """Derivative of the gradient by the state, shape (n, n), by automatic differentiation."""
+        """Jacobian matrix of the gradient, shape (n, n), by automatic differentiation."""
         return self.evaluated(self._functions.compiled_jacobian, self.layout.flatten(state))
 
     def hessian_product(self, state: ArrayLike, direction: ArrayLike) -> FloatArray:
-        """Product of the gradient's Jacobian at a state with a direction, shape (n,)."""
+        """Product of the gradient's Jacobian matrix at a state with a direction, shape (n,)."""
         flat, along = self.layout.flatten(state), self.layout.flatten(direction)
         return self.evaluated(self._functions.compiled_product, flat, along)
 
@@ -99,7 +100,7 @@ class TracedProblem(Problem):
         return loop.advance(state, updates, (first, last), buffers, self.payload, batches)
 
     def _batches(self, first: int, last: int) -> NDArray[np.int64] | None:
-        """Samples of each step, shape (steps, B), padded with -1, or None for all samples."""
+        """Numbers of the samples of each step, shape (steps, B), padded with -1; None for all."""
         if self.minibatches is None:
             return None
         rows = np.full((last - first, self.minibatches.size), -1, dtype=np.int64)

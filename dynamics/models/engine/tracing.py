@@ -1,7 +1,7 @@
 """Tracing of a model by JAX: one-line messages for errors, and the array namespace ``xp``.
 
-``xp`` has elementary functions of JAX in double precision. An unknown name is refused before
-tracing, with the nearest known names.
+``xp`` has elementary functions of JAX in double precision. An unknown function name is refused with
+the nearest known names.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ HINTS = {
 }
 LARGE = "has a whole number of 2^63 or more; write it as a float: 1e19"
 OF_LARGE = ("argument to a jitted computation", "too large to convert to int64")
-"""Texts in the error messages of JAX and numpy for integers beyond 64 bits."""
+"""Texts by which the errors of JAX and numpy for integers beyond 64 bits are recognized."""
 
 
 @contextmanager
 def refusals(role: str = "", path: Path | None = None) -> Iterator[None]:
     """Context that replaces an error of the model by InvalidRequest with a message of one line.
 
-    `role` names the traced function; if empty, only ModelError is replaced. The message has the
-    line number of the error in the model file `path`.
+    `role` names the traced function; if it is empty, only ModelError is replaced. The message has
+    the line number of the error in the model file `path`.
     """
     try:
         yield
@@ -99,7 +99,7 @@ class Namespace:
 
 
 def _named(name: str) -> Any:
-    """Function of `jax.nn` along an axis, traced as one named operation instead of its parts."""
+    """Function of `jax.nn` along an axis, traced as a single operation with its own name."""
     plain = getattr(jax.nn, name)
     named = named_function(plain, f"attdyn_{name}", static_argnames=("axis", "keepdims"))
 

@@ -170,7 +170,7 @@ def test_a_law_moved_by_1e_6_splits_the_classes_and_the_report_names_them():
     assert made.closure(made.Parameters(moved=0.0)).scalars == 3
     split = made.closure()
     assert split.scalars == 10
-    assert any("A[" in remark and "part" in remark for remark in split.remarks)
+    assert any("A[" in remark and "separate" in remark for remark in split.remarks)
 
 
 def test_a_law_that_fills_one_array_again_has_every_sample():

@@ -95,7 +95,7 @@ def test_positional_attention_beyond_is_the_paper_kernel():
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("", "", "reduced is not the recursion of every entry at D=5: d_[ab] differs by"),
+        ("", "", "reduced does not reproduce the gradient of every entry at D=5: d_[ab] has"),
         ('"b": D - 1', '"b": D - 2', "b covers 3 entries, but 4 stay equal to w\\[1\\]"),
         ('"b": D - 1', '"b": 0', "b has 0 entries; expected a positive integer"),
         ('"b": D - 1', '"e": D - 1', "'e' is missing in names"),
@@ -115,7 +115,7 @@ def test_one_that_is_right_only_at_some_constant_is_refused_at_others(tmp_path):
     system = in_file(tmp_path, SQUARES)
     assert "equals that of all 5 entries" in system.closure(system.Parameters(c=0.0)).remarks[-1]
     for sizes in ({}, {"D": 40}):  # held at D=5 first
-        with pytest.raises(InvalidRequest, match="differs by"):
+        with pytest.raises(InvalidRequest, match="does not reproduce"):
             system.closure(system.Parameters(c=0.1, **sizes))
     text = SQUARES + "def observables(theta, xp):\n    return {'n': xp.sum(theta['w'])}\n"
     text += "def reduced_observables(scalars, xp, D):\n    return {'n': scalars['a'] * D}\n"

@@ -59,9 +59,9 @@ LOSSES = {
     "loss raises Own": "raise type('Own', (BaseException,), {})",
     "loss has a whole number of 2^63 or more": f"return theta['b'] * {2**63}",
     "loss raises RecursionError": "return loss(theta, sample, xp, a)",
-    "gradient at the start is inf for b, not finite": 'return a * xp.sqrt(theta["b"] - 0.2)',
-    "is inf for w[1], not finite": 'return a * xp.sqrt(theta["w"][1] - 0.1)',
-    "risk at the start is nan, not finite": 'return a * xp.log(-1 - theta["b"] ** 2)',
+    "gradient at the start is not finite: inf for b": 'return a * xp.sqrt(theta["b"] - 0.2)',
+    "not finite: inf for w[1]": 'return a * xp.sqrt(theta["w"][1] - 0.1)',
+    "risk at the start is not finite: nan": 'return a * xp.log(-1 - theta["b"] ** 2)',
     "nothing moves: the gradient of my vanishes": 'return a * (theta["b"] - 0.2) ** 2',
     "nothing moves": 'return xp.sign(theta["b"]) * a',
 }
