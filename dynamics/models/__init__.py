@@ -1,7 +1,7 @@
 """Library of model files, and `Model`, a system made from functions.
 
-A file of this folder with a function ``start`` is loaded by its name; a user's own model file is
-loaded by its path.
+A file of this folder with a function ``start`` is a model and is loaded by name; a user's own model
+file is loaded by path.
 """
 
 from __future__ import annotations

@@ -1,26 +1,26 @@
 r"""Two layers of attention learn a causal tree of symbols (Nichani, Damian, Lee 2024).
 
-A sequence has six places with symbols 0 and 1. The symbol of place 0 is drawn from the stationary
-law of a transition matrix, those of places 1 to 4 from the matrix given the symbols of their
-parents, (0, 0, 1, 2), and that of the last place is uniform; the model predicts the successor of
-the last symbol. Both rows of the matrix are uniform on their simplex and drawn anew for each
-sequence (integrated by ``nodes`` Gauss-Legendre nodes per row), so the context predicts the
-successor only if the parents are known.
+A sequence has six places with symbols 0 and 1. The symbol at place 0 is drawn from the stationary
+law of a transition matrix. The symbols at places 1 to 4 are drawn from the row of the matrix that
+belongs to the symbol at their parent; the parents are the places 0, 0, 1, 2. The symbol at place 5
+is uniform, and the model predicts its successor. Both rows of the matrix are uniform on their
+simplex and drawn anew for each sequence; the law integrates over them by ``nodes`` Gauss-Legendre
+nodes per row. The context therefore predicts the successor only if the parents are known.
 
-Each layer of the transformer concatenates its attention output to its input h,
+Each layer of the transformer appends its attention output to its input h,
 
 .. math:: h \mapsto [h, \mathrm{softmax}(h A h^T)\, h] ,
 
-with a causal mask, one-hot symbols and places as input, A1 in the first layer and A2 in the second.
-The logits are W times the last row of the output, which has 32 entries; the loss is the
-cross-entropy. At the start A2 compares the last symbol with the symbols attended to by the first
-layer, and W reads the symbols attended to by the second layer; the two blocks of A2 and W are
-centred and of size ``beta``. All entries are trained at once; ``--stages A1:N,A2:N`` gives the two
-stages of the paper.
+with a causal mask, where A is A1 in the first layer and A2 in the second. The input is one-hot
+symbols and places. The last row of the output has 32 entries; its product with W gives the logits,
+and the loss is the cross-entropy. At the start one block of A2 compares the last symbol with the
+symbols attended to by the first layer, and one block of W reads the symbols attended to by the
+second layer. Both blocks are centred and of size ``beta``. All entries are trained at once;
+``--stages A1:N,A2:N`` gives the two stages of the paper.
 
-The first layer learns the tree: among earlier places, the score A1 of each place is largest at its
-parent. Learning rate 2 exceeds the stability limit in the direction that exchanges the symbols, so
-growing rounding errors drive a full run, but not a reduced run, out of the classes.
+The first layer learns the tree: each place gives the largest score A1 to its parent among all
+earlier places. Learning rate 2 exceeds the stability limit in the direction that exchanges the
+symbols, so growing rounding errors drive a full run, but not a reduced run, out of the classes.
 
 :beta: size of A2 and W at the start
 :nodes: Gauss-Legendre nodes per row of the transition matrix
@@ -53,7 +53,7 @@ def start(beta=0.1):
 
 
 def law(nodes=10):
-    """Every sequence ``X``, shape (6, 8), and successor ``y``, shape (2,), with its probability."""
+    """Probability of every sequence ``X``, shape (6, 8), with successor ``y``, shape (2,)."""
     z, weights = np.polynomial.legendre.leggauss(nodes)
     up, down = np.meshgrid((z + 1) / 2, (z + 1) / 2)
     chain = np.array([[1 - up, up], [down, 1 - down]])

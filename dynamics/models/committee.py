@@ -4,15 +4,15 @@ The student :math:`\frac1n \sum_i g(w_i \cdot x / \sqrt d)` learns the teacher :
 g(v_r \cdot x / \sqrt d)`, :math:`g(u) = \mathrm{erf}(u / \sqrt 2)`, from Gaussian inputs with the
 squared error. The rows of the teacher are orthogonal, of norm :math:`\sqrt d`; only the student is
 trained. The population risk is an exact function of the overlaps :math:`C = \mathrm{rows}\,
-\mathrm{rows}^T / d` of the rows of student and teacher,
+\mathrm{rows}^T / d` of all rows, those of the student first:
 
 .. math:: \epsilon = \frac1\pi \sum_{ij} a_i a_j \arcsin
    \frac{C_{ij}}{\sqrt{(1 + C_{ii})(1 + C_{jj})}}, \qquad a = (1/n, \dots, -1/k, \dots).
 
 The gradient of a student row is a combination of all rows, so training stays in a linear space of
-n(n + k) directions for every :math:`d \ge n + k`. The overlaps Q of the student with itself and R
-of the student with the teacher satisfy closed equations, in which d only rescales time. A run at d
-= n + k from rows with the same overlaps therefore gives the run at any d, including infinity
+n(n + k) directions for every :math:`d \ge n + k`. The overlaps Q between student rows and R between
+student and teacher rows satisfy closed equations; in these, d only rescales time. A run at d = n +
+k from rows with the same overlaps therefore gives the run at any d, including infinity
 (``dynamics.rows_with_overlaps``).
 
 :n: neurons of the student
@@ -43,7 +43,7 @@ def fixed(d, k=2):
 
 
 def overlaps(theta, xp, d):
-    """Overlaps of all rows, student before teacher, shape (n + k, n + k)."""
+    """Overlaps of all rows, shape (n + k, n + k); student rows come first."""
     rows = xp.concatenate([theta["W"], theta["V"]])
     return rows @ rows.T / d
 

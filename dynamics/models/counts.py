@@ -13,13 +13,13 @@ from dynamics.problem import FloatArray
 from dynamics.validation import InvalidRequest, integer
 
 MAX_EXACT = 500
-"""Most draws for which a multinomial coefficient times powers neither overflows nor loses digits.
-"""
+"""For more draws than this, products of binomial probabilities replace the multinomial coefficient,
+which would overflow."""
 SUM_TOLERANCE = 1e-12
 
 
 def multinomial(n: int, probabilities: Sequence[float]) -> Iterator[tuple[float, tuple[int, ...]]]:
-    """Yield the counts of n independent draws per category, with their probabilities.
+    """Yield the possible counts per category of n independent draws, with their probabilities.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def multinomial(n: int, probabilities: Sequence[float]) -> Iterator[tuple[float,
 def multisets(
     types: Iterable[tuple[float, Any]], n: int
 ) -> Iterator[tuple[float, tuple[Any, ...]]]:
-    """Yield the multisets of n independent draws from a law, with their probabilities.
+    """Yield the possible multisets of n independent draws from a law, with their probabilities.
 
     Parameters
     ----------
@@ -128,13 +128,13 @@ def _coefficient(counts: Sequence[int]) -> int:
 
 
 def _exact(counts: Sequence[int], chances: Sequence[float]) -> float:
-    """Multinomial coefficient times sorted powers, so that permuted arguments give equal floats."""
+    """Multinomial probability, with sorted powers so that permuted arguments give equal floats."""
     powers = sorted(p**k for p, k in zip(chances, counts, strict=True))
     return float(_coefficient(counts)) * math.prod(powers)
 
 
 def _successive(counts: Sequence[int], chances: Sequence[float]) -> float:
-    """Product of conditional binomial probabilities of the categories, without overflow."""
+    """Multinomial probability as a product of conditional binomials, which do not overflow."""
     probability, left = 1.0, sum(counts)
     for k, count in enumerate(counts[:-1]):
         rest = math.fsum(chances[k:])

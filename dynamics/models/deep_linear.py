@@ -5,11 +5,12 @@ the input-output correlation, the population risk is exactly
 
 .. math:: R = \tfrac12 \| W_L \cdots W_1 - \mathrm{diag}(s) \|^2, \qquad s_k = s_1 r^{k-1}.
 
-At the start every layer is :math:`a_0^{1/L}` times the identity, in the singular vectors of the
-target: aligned and balanced. The entries ``(k, k)`` of all layers then stay equal, ``w_k``, and all
-other entries stay zero: one scalar per mode. For two layers the strength :math:`a = w^2` of a mode
-follows a sigmoid. An aligned but unbalanced start has one scalar per mode and layer; training from
-a start without alignment does not close. The flow conserves :math:`W_{l+1}^T W_{l+1} - W_l W_l^T`.
+In the basis of singular vectors of the target, every one of the L layers starts at
+:math:`a_0^{1/L}` times the identity: the start is aligned and balanced. The entries ``(k, k)`` of
+all layers then stay equal to one scalar ``w_k`` for each mode, and all other entries stay zero. For
+two layers the strength :math:`a = w^2` of a mode follows a sigmoid. An aligned but unbalanced start
+has one scalar per mode and layer; training from a start without alignment does not close. The
+gradient flow conserves :math:`W_{l+1}^T W_{l+1} - W_l W_l^T`.
 
 :D: size of the square matrices, and number of modes
 :layers: number of layers

@@ -1,20 +1,21 @@
 r"""Linear attention in context (Zhang, Frei, Bartlett 2023; Zhang, Singh, Latham, Saxe 2025).
 
-A prompt has N examples :math:`(x_n, y_n)`, :math:`y = w \cdot x`, of a task :math:`w \sim N(0, I)`,
-and a query :math:`x_q`; inputs are :math:`N(0, \Lambda)`. With :math:`\beta = \frac1N \sum y_n x_n`
-the heads of linear attention output :math:`\hat y = \sum_h u_h\, \beta^T U_h x_q`. The Gaussian law
-enters only through its moments, so the risk has a closed form: with :math:`M = \sum_h u_h U_h` and
-:math:`\Gamma = (1 + \frac1N) \Lambda + \frac{\mathrm{tr} \Lambda}{N} I`,
+A prompt has N examples :math:`(x_n, y_n)` of a task :math:`y = w \cdot x`, :math:`w \sim N(0, I)`,
+and a query :math:`x_q`; all inputs are drawn from :math:`N(0, \Lambda)`. With :math:`\beta =
+\frac1N \sum y_n x_n` the heads of linear attention output :math:`\hat y = \sum_h u_h\, \beta^T U_h
+x_q`. The Gaussian law enters only through its moments, so the risk has a closed form: with :math:`M
+= \sum_h u_h U_h` and :math:`\Gamma = (1 + \frac1N) \Lambda + \frac{\mathrm{tr} \Lambda}{N} I`,
 
 .. math:: R = \tfrac12 \mathrm{tr} [\Lambda - 2 \Lambda^2 M + M^T \Lambda \Gamma M \Lambda],
    \qquad M^* = \Gamma^{-1}.
 
-``rank=0`` is the merged head with a matrix U: from U = s I training closes on u and one s per
-eigenvalue of :math:`\Lambda`. The flow conserves :math:`u^2 - |U|^2`, which descent changes at
-order eta. A ``ratio`` other than 1 starts off balance; at ratio 1, s and u of white inputs stay
-proportional. ``rank=R`` has ``heads`` separate heads, :math:`U_h = \sum_r k_{hr} q_{hr}^T`, from a
-random start without equal entries: the risk falls from plateau to plateau. Eigenvalues of
-:math:`\Lambda` are ``least + slope (D - 1 - d)``.
+The minimum of the risk is at :math:`M = M^*`. With ``rank=0`` the model has one merged head with a
+matrix U; from U = s I training closes on u and one s per eigenvalue of :math:`\Lambda`. The
+gradient flow conserves :math:`u^2 - |U|^2`; descent changes it at order eta. At ``ratio`` 1 this
+difference is 0 at the start, and for white inputs s and u stay proportional. With ``rank=R`` the
+model has ``heads`` separate heads, :math:`U_h = \sum_r k_{hr} q_{hr}^T`; from a random start
+without equal entries, the risk falls from plateau to plateau. Eigenvalues of :math:`\Lambda` are
+``least + slope (D - 1 - d)``.
 
 :D: dimension of the inputs
 :N: number of examples in a prompt

@@ -1,9 +1,9 @@
 r"""A one-layer transformer on a binary Markov chain (Makkuva et al. 2024).
 
-The chain leaves 0 with probability p and 1 with probability q; the model predicts the next symbol
-from the last one, trained by cross-entropy. With rank-one weights the embedding is one scalar e,
-and attention and feed-forward layer are one scalar w. The logit after 1 exceeds the logit after 0
-by
+The chain leaves state 0 with probability p and state 1 with probability q; the model predicts the
+next symbol from the last symbol and is trained by cross-entropy. With rank-one weights, one scalar
+e stands for the embedding and one scalar w for attention and feed-forward layer. The logit after 1
+exceeds the logit after 0 by
 
 .. math:: z = e^2 (1 + 2 w |w|),
 
@@ -12,10 +12,10 @@ and a bias, set to its optimum here, shifts both logits: with :math:`m = \tfrac1
 has an exact closed form.
 
 The flow conserves :math:`e^2 - w^2 - \mathrm{sgn}(w) \ln |w|`. For p + q < 1 the separatrix of the
-saddle :math:`w = -1/\sqrt 2, e = 0` divides the plane: one side converges to the curve of global
-minima, where the transformer outputs the chain's probabilities (``bigram``), the other to e = 0,
-where it outputs the stationary probabilities (``unigram``). The default start is on the ``bigram``
-side, near the separatrix.
+saddle :math:`w = -1/\sqrt 2, e = 0` divides the plane of starts. Starts on the ``bigram`` side
+converge to the curve of global minima, where the transformer outputs the transition probabilities
+of the chain. Starts on the ``unigram`` side converge to e = 0, where the transformer outputs the
+stationary probabilities. The default start is on the ``bigram`` side, near the separatrix.
 
 :p: probability that the chain leaves 0
 :q: probability that the chain leaves 1

@@ -2,18 +2,18 @@ r"""Masked image modelling learns which patches belong together (Huang, Wen, Chi
 
 An image belongs to one of K clusters, drawn uniformly. A cluster partitions the P patches into
 areas; area a has a feature :math:`v_a` and an independent latent :math:`z_a`, and each of its
-patches has the content :math:`z_a v_a`. Tokens of a uniformly random set of masked patches contain
-only the position :math:`e_p`. One layer of softmax attention reconstructs the masked patches from
-the unmasked ones,
+patches has the content :math:`z_a v_a`. A uniformly random set of patches is masked; the token of a
+masked patch p contains only its position :math:`e_p`. One layer of softmax attention reconstructs
+the masked patches from the unmasked ones,
 
 .. math::
    \hat X_p = \sum_{q\ \mathrm{unmasked}} u_{pq} X_q, \qquad
    u_p = \mathrm{softmax}_q\bigl(e_p^\top Q (e_q + 1\{q\ \mathrm{unmasked}\} X_q)\bigr),
 
 and Q is trained on :math:`\tfrac12 \sum_{p\ \mathrm{masked}} |\hat X_p - X_p|^2` from Q = 0. The
-entries that move are correlations of a patch with positions, :math:`\Upsilon = e_p^\top Q e_q`, and
-with features, :math:`\Phi = e_p^\top Q v`. In Phase I a patch decouples from the global feature; in
-Phase II a patch learns to attend to its own area.
+entries of Q that move are correlations of a patch p with positions, :math:`\Upsilon = e_p^\top Q
+e_q`, and with features, :math:`\Phi = e_p^\top Q v`. In Phase I a patch decouples from the feature
+of the global area; in Phase II a patch learns to attend to its own area.
 
 :P: number of patches
 :C_global: patches of the global area, area 0
@@ -70,7 +70,7 @@ def images(P, C_global, C_local, areas="", masked=1, z="1", odds=""):
 
 
 def rows_of(*drawn):
-    """Types of rows of Q that stay equal, for the arguments of `images`."""
+    """Types of rows of Q (rows of a type share all scalars), from the arguments of `images`."""
     made = images(*drawn)
     if not made.area_ids.any():
         raise ValueError("no patch is in a local area, of number 1 or more")
@@ -108,7 +108,7 @@ def law(P, C_global, C_local, areas, masked=128, z="1", odds=""):
 
 
 def of_masked(theta, sample, xp):
-    """Loss, least loss, own-area attention and own-area visibility, for each masked patch."""
+    """Loss, floor of the loss, own-area attention and visibility of each masked patch."""
     basis, masked, size = theta["basis"], sample["masked"], len(sample["z"])
     queries = (basis[:size] @ theta["Q"] @ basis.T)[masked]
     area = xp.eye(len(basis) - size)[sample["feature"]]
@@ -132,7 +132,7 @@ def loss(theta, sample, xp):
 
 
 def observe(theta, sample, xp):
-    """Attention to the own area and loss above the floor, of a local and of a global patch."""
+    """Attention to the own area and loss minus its floor, for a local and for a global patch."""
     part = of_masked(theta, sample, xp)
     watched = theta["watched"][:, sample["masked"]]
     attention = watched @ part["own"] / theta["chance"]
@@ -141,7 +141,7 @@ def observe(theta, sample, xp):
 
 
 def names(P, C_global, C_local, areas):
-    """Name of each scalar, and the first entry of Q equal to it."""
+    """Name of each scalar -> first entry of Q that has the value of the scalar."""
     rows = rows_of(P, C_global, C_local, areas)
     entries = [
         ("Q", row.patches[0], first + list(classes[0]).index(k))
@@ -169,9 +169,9 @@ def hypergeometric(sizes, unmasked):
 
 
 def areas_of(cluster, merging):
-    """Yield Phi, number of merged areas, and (Ups, patches) of each class; p's own area first."""
+    """Yield for each area, that of p first: Phi, number of merged areas, classes (Ups, patches)."""
     for area in cluster:
-        # Ups 0 is that of the patch p itself.
+        # The class of Ups 0 has the patch p alone.
         cells = [(ups, size) for ups, size in area.cells if ups > 0]
         if merging and len(cells) == 1:
             ((ups, size),), many = cells, area.multiplicity
@@ -183,7 +183,7 @@ def areas_of(cluster, merging):
 def squares(copies, size, h):
     """Expected sum of squared attentions to equal areas, divided by the square of their sum.
 
-    Of the ``size`` patches in ``copies`` equal areas, h are unmasked.
+    The ``copies`` equal areas have ``size`` patches in total; h of these are unmasked.
     """
     if copies == 1 or h == 0:
         return 1.0
@@ -193,10 +193,10 @@ def squares(copies, size, h):
 def configurations(P, C_global, C_local, areas, masked, z, odds):
     """Yield numbers of unmasked patches per class, and latents, given that a patch is masked.
 
-    A class is the set of patches with one Ups in an area; all types of rows and all clusters are
-    enumerated. If z has one value, equal areas with a single class are merged into their total
-    count and the expected sum of their squared attentions. Configurations of probability below
-    1e-32 are dropped.
+    A class is a set of patches of one area with the same Ups. All types of rows and all clusters
+    are enumerated. If z has one value, equal areas with a single class are merged; they enter
+    through their total count and the expected sum of their squared attentions. Configurations of
+    probability below 1e-32 are dropped.
     """
     rows = rows_of(P, C_global, C_local, areas, masked, z, odds)
     drawn, merging = rows.parameters, len(rows.parameters.z) == 1
@@ -242,7 +242,7 @@ def configurations(P, C_global, C_local, areas, masked, z, odds):
 
 
 def of_configuration(scalars, sample, xp, order):
-    """Loss of a masked patch, its least loss, and its attention to its own area."""
+    """Loss of a masked patch, the floor of this loss, and attention to the patch's own area."""
     state, z, width = xp.stack([scalars[name] for name in order]), sample["z"], len(sample["z"])
     ups = state[sample["ups"]]
     features = z[sample["area"]] * state[sample["phi"]]

@@ -2,17 +2,18 @@ r"""An associative memory whose loss spikes at large steps (Cabannes, Simsek, Bi
 
 Two tokens with the embeddings :math:`e_1 = (1, 0)` and :math:`e_2 = (\alpha, \sqrt{1 - \alpha^2})`
 occur with probabilities p and 1 - p, and each has its own label. The memory W gives the logits
-:math:`W^T e` and is trained by cross-entropy from W = 0, on both tokens at each step, as in the
+:math:`W^T e`. It is trained by cross-entropy from W = 0, with both tokens in each step, as in the
 paper's experiment on loss spikes.
 
-The two columns of W stay opposite, so training closes on two scalars, or on two margins: the logit
-of the token's own label minus that of the other label. Along the flow the margins obey
+The two columns of W stay opposite, so training closes on two scalars, or equivalently on the
+margins of the two tokens. A margin is the logit of the token's own label minus the logit of the
+other label. Along the flow the margins obey
 
 .. math:: \dot m_1 = 2 p\, \sigma(-m_1) - 2 \alpha (1 - p)\, \sigma(-m_2), \qquad
    \dot m_2 = 2 (1 - p)\, \sigma(-m_2) - 2 \alpha p\, \sigma(-m_1),
 
-with :math:`\sigma` the logistic function: correlated tokens decrease each other's margin. Without
-correlation, or at p = 1/2, no step of any size decreases a margin.
+with the logistic function :math:`\sigma`: correlated tokens decrease each other's margin. At
+:math:`\alpha = 0`, and at p = 1/2, a margin never decreases, even in large steps.
 
 :p: probability of the first token
 :alpha: correlation of the embeddings

@@ -2,16 +2,16 @@ r"""A two-layer network climbs a staircase of monomials (Abbe, Boix-Adsera, Misi
 
 Inputs are uniform on the hypercube :math:`\{-1, 1\}^D` and enumerated exactly. The network
 :math:`\frac1m \sum_i a_i \tanh(w_i \cdot x + b_i)` is trained in all layers by the squared error
-from :math:`w_i = 0`, the limit of the paper's random starts at large D. The targets are
+from :math:`w_i = 0`, which is the limit of the paper's random starts at large D. The targets are
 ``staircase``, :math:`x_1 + x_1 x_2 + x_1 x_2 x_3`, ``leap``, :math:`x_1 + x_1 x_2 x_3`, and
 ``parity``, :math:`x_1 x_2 x_3`.
 
-``F_..`` are Fourier coefficients of the network, ``w_k`` the root mean square of the weights of a
-coordinate. Weights of a coordinate outside the target stay 0, so training closes on the same
-scalars for every D. The merged-staircase property (every monomial adds at most one coordinate to
-those before it) is necessary for learning the target, and nearly sufficient in wide networks. A
-monomial that adds two coordinates is not learned from w = 0; networks with few neurons may stop
-earlier.
+``F_..`` are Fourier coefficients of the network, ``w_k`` is the root mean square over neurons of
+the weights of coordinate k. Weights of a coordinate outside the target stay 0, so training closes
+on the same scalars for every D. In a target with the merged-staircase property, every monomial has
+at most one coordinate that no earlier monomial has. This property is necessary for learning the
+target, and nearly sufficient in wide networks. A monomial that adds two coordinates is not learned
+from w = 0; networks with few neurons may stop earlier.
 
 :D: dimension of the hypercube
 :neurons: number of neurons
@@ -59,7 +59,7 @@ def loss(theta, sample, xp):
 
 
 def observe(theta, sample, xp):
-    """Output times each monomial; its mean over inputs is a Fourier coefficient."""
+    """Product of the output and each monomial; the mean over inputs is a Fourier coefficient."""
     x, F = sample["x"], network(theta, sample["x"], xp)
     return {
         "F_1": F * x[0],
@@ -69,5 +69,5 @@ def observe(theta, sample, xp):
 
 
 def observables(theta, xp):
-    """Root mean square of the weights of each of the first three coordinates."""
+    """Root mean square over neurons of the weights of each of the first three coordinates."""
     return {f"w_{k + 1}": xp.sqrt(xp.mean(theta["W"][:, k] ** 2)) for k in range(3)}

@@ -1,4 +1,4 @@
-"""Rows with given overlaps, as starts of runs in the order parameters of Gaussian data."""
+"""Rows with given overlaps (inner products), as starts of runs on Gaussian data."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dynamics.problem import FloatArray
 from dynamics.validation import InvalidRequest
 
 ROUNDING = 1e-12
-"""Largest asymmetry or negative eigenvalue attributed to rounding, relative to the largest entry.
-"""
+"""Asymmetry and negative eigenvalues up to this size, relative to the largest entry, are
+rounding."""
 
 
 def rows_with_overlaps(gram: ArrayLike) -> FloatArray:

@@ -1,18 +1,18 @@
 r"""Positional attention learns which patches belong together (Jelassi, Sander, Li 2022).
 
-An image has D patches in sets of C. All patches of one set, the signal set, have the value y of the
-label; a patch of any other set has the value +1 or -1 with probability q/2 each, else 0. One layer
-of attention by positions mixes the patches, and a polynomial of degree p is summed over the
-mixtures:
+An image has D patches in sets of C. All patches of one set, the signal set, have the label y as
+their value; a patch of any other set has the value +1 or -1 with probability q/2 each, else 0. One
+layer of attention by positions mixes the patches, and the output F is the sum of a polynomial of
+degree p over the mixtures:
 
 .. math:: S = \mathrm{softmax}(s A), \quad o_i = D \sum_j S_{ij} \langle v, X_j \rangle, \quad
    F = \sum_i o_i^p + \nu o_i, \quad R = E \log(1 + e^{-y F})
 
 The diagonal of A stays at beta. Noise of the patches is orthogonal to the feature and does not
-enter F, so v has one entry, alpha (Lemma 4.2). Exchanging patches within sets, and exchanging sets,
-are symmetries, so A has two scalars, gamma within sets and rho between sets (Lemma 4.1). The sum
-over all samples reduces to a sum over the numbers of +1 and -1 in each set, evaluated by central
-moments about the mean of each set to avoid cancellation.
+enter F, so v has one entry, alpha (Lemma 4.2). Exchanges of patches within sets, and of sets, are
+symmetries, so A has two scalars, gamma within sets and rho between sets (Lemma 4.1). The sum over
+all samples reduces to a sum over the numbers of +1 and -1 in each set. F is then computed from
+central moments of each set, which avoids cancellation.
 
 :D: number of patches
 :C: number of patches of a set
@@ -46,8 +46,8 @@ from dynamics.models.counts import multisets
 
 SOURCE = "arXiv 2210.09221"
 TIE = 500
-"""Largest abs(F) that counts as an error, in units of the rounding error of the sum of absolute
-terms."""
+"""A sample counts as an error if y F is at most this multiple of the machine epsilon times the sum
+of absolute terms."""
 eta, steps = 0.02, 100_000
 limits = (
     "D >= 4",
@@ -78,7 +78,7 @@ def start(D=16, p=3, nu=1e-3, beta=1.0, alpha0=None):
 
 
 def fixed(D, C=4):
-    """Untrained arrays: the number of the set of each patch."""
+    """Untrained array ``sets`` with the number of the set of each patch."""
     return {"sets": np.arange(D) // C}
 
 
@@ -146,9 +146,9 @@ def configurations(D, C, q, random_sets):
 
 
 def weights(scalars, xp, D, C, beta, scale):
-    """Attentions of a patch: own minus mate (patch of the same set), mate, patch of another set.
+    """Attention of a patch to itself minus that to a mate (same set), to a mate, to another set.
 
-    Exponentials do not overflow, and the difference has full relative accuracy.
+    Exponentials do not overflow, and the first difference has full relative accuracy.
     """
     b, g, r = scale * beta, scale * scalars["gamma"], scale * scalars["rho"]
     top = xp.stop_gradient(xp.maximum(b, xp.maximum(g, r)))
@@ -160,7 +160,7 @@ def weights(scalars, xp, D, C, beta, scale):
 
 
 def moments(scalars, sample, xp, D, C, p, nu, beta, scale):
-    """Contribution of each central moment of each set to F, shape (p, D / C)."""
+    """Contributions to F by central moment and set, shape (p, D / C)."""
     apart, _, other = weights(scalars, xp, D, C, beta, scale)
     u = D * scalars["alpha"] * apart
     a, b = sample[:, 0], sample[:, 1]

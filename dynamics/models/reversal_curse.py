@@ -1,16 +1,17 @@
 r"""Facts learned in one direction are not known in the other (Zhu et al. 2024).
 
-A fact is a pair of tokens. A sentence is one token of a fact, an arrow and the other token; the
-last token is predicted from the first two by one layer of attention and a decoder,
+A fact is a pair of tokens. A sentence is one token of a fact, a forward or backward arrow, and the
+other token of the fact. One layer of attention and a decoder predict the last token from token and
+arrow:
 
 .. math:: b_l = \mathrm{softmax}(z_{r l}) \text{ over the token and the arrow r}, \qquad
    R = -E \ln \mathrm{softmax}(Y^\top b / \|b\|) ,
 
 with z and Y zero at the start. ``both`` facts are trained in both directions; ``one`` facts are
-trained forwards only, and ``one`` others backwards only. The untrained directions are held out:
-increasing the weight from one token to another does not increase the weight back. Exchanging facts,
-and forwards with backwards, are symmetries, so the number of scalars does not depend on the numbers
-of facts.
+trained forwards only, and another ``one`` facts backwards only. The untrained directions are held
+out: increasing the weight from one token to another does not increase the weight back. Exchanges of
+facts, and of forwards with backwards, are symmetries, so the number of scalars does not depend on
+the numbers of facts.
 
 :both: number of facts trained in both directions
 :one: number of facts trained forwards only, and of facts trained backwards only
@@ -46,7 +47,7 @@ def start(both=4, one=2):
 
 
 def _sentences(both, one, trained):
-    """Yield token, arrow, next token; 0 and 1 are arrows, 2 k and 2 k + 1 the tokens of a fact."""
+    """Yield numbers of token, arrow, next token; arrows are 0 and 1, a fact is 2 k and 2 k + 1."""
     for fact in range(both + 2 * one):
         for arrow in (0, 1):
             known = fact < both or (fact < both + one) == (arrow == 0)
@@ -82,5 +83,5 @@ def loss(theta, sample, xp):
 
 
 def observe(theta, sample, xp):
-    """Probability of the right token."""
+    """Probability that the model gives to the true last token."""
     return {"known": xp.exp(_chances(theta, sample, xp))}

@@ -1,18 +1,19 @@
 r"""One layer of attention scans for distinct tokens and snaps (Tian, Wang, Chen, Du 2023).
 
 A long sequence has common tokens, which occur in every sequence, and distinct tokens, which
-determine the next token n. From the shares :math:`x_l` of the tokens in the sequence, n is
-predicted by
+determine the next token n. From the shares :math:`x_l` of the tokens l in the sequence, the model
+predicts n by
 
 .. math:: b_l = \frac{x_l e^{z_l}}{\sum_m x_m e^{z_m}}, \qquad
    R = -E \ln \mathrm{softmax}_n (Y^\top b / \|b\|) ,
 
 with attention logits z and a decoder Y, both zero at the start. Here n has two values of
-probability 1/2. The common tokens share ``share`` equally; each distinct token of n has ``ratio``
-times the share of the distinct token before it. At ratio 1, exchanging tokens and the two next
-tokens are symmetries: training closes on three scalars and conserves common :math:`z_c` + 2
-distinct :math:`z_d = 0`. The paper has several queries, and a decoder that learns faster than
-attention; here attention and decoder have the same rate.
+probability 1/2. All common tokens together have the share ``share``, each an equal part; each
+distinct token of n has ``ratio`` times the share of the distinct token before it. At ratio 1,
+exchanges of tokens and of the two values of n are symmetries. Training then closes on three scalars
+and conserves common :math:`z_c` + 2 distinct :math:`z_d = 0`, where common and distinct are the
+numbers of tokens. The paper has several queries, and a decoder that learns faster than attention;
+here attention and decoder have the same learning rate.
 
 :common: number of common tokens
 :distinct: number of distinct tokens of each next token
@@ -47,7 +48,7 @@ def names(common):
 
 
 def law(common, distinct, share=0.5, ratio=1.0):
-    """One sequence for each next token, with probability 1/2: shares ``x``, one-hot ``next``."""
+    """One sequence for each next token: probability 1/2, shares ``x``, one-hot ``next``."""
     powers = ratio ** np.arange(distinct)
     for n in (0, 1):
         own = np.zeros((2, distinct))
@@ -68,7 +69,7 @@ def loss(theta, sample, xp):
 
 
 def observe(theta, sample, xp, common, distinct):
-    """Attention on the common tokens, and share of the first distinct token in the rest of it."""
+    """Attention on common tokens; share of the first distinct token in that on distinct tokens."""
     b = _attention(theta, sample, xp)
     first = xp.max(sample["next"] * xp.stack([b[common], b[common + distinct]]))
     on_common = xp.sum(b[:common])

@@ -1,6 +1,6 @@
 r"""A shallow Vision Transformer learns which tokens decide the label (Li, Wang, Liu, Chen 2023).
 
-A sample is L tokens, each a pattern :math:`\mu_j` (with noise in the paper, without it here).
+A sample has L tokens; each token is a pattern :math:`\mu_j`, with noise in the paper but not here.
 Patterns 1 and 2 decide the label y = 1 or -1: the sample has :math:`n_*` tokens of the pattern of
 its label, :math:`n_\#` tokens of the other deciding pattern, and equally many of each remaining
 pattern. One attention layer and a layer of m neurons are trained by the hinge loss, except for the
@@ -10,9 +10,9 @@ output weights a,
    \mathrm{softmax}_s\big(x_s^\top W_K^\top W_Q x_l\big)\Big)_i , \qquad \max(\gamma - y F, 0).
 
 Equal tokens are represented by one token with a multiplicity, so the weights act on patterns alone:
-:math:`V = W_V \mu`, :math:`K = W_K \mu`, :math:`Q = W_Q \mu`. From a symmetric start, with neurons
-in whole orbits of the permutations of the patterns, attention closes on 16 scalars for any number
-of patterns. If samples have their own tokens ``X``, the arrays V, K, Q are :math:`W_V`,
+:math:`V = W_V \mu`, :math:`K = W_K \mu`, :math:`Q = W_Q \mu`. From a symmetric start, in which the
+neurons form whole orbits of the permutations of the patterns, attention closes on 16 scalars for
+any number of patterns. If samples have their own tokens ``X``, the arrays V, K, Q are :math:`W_V`,
 :math:`W_K`, :math:`W_Q`.
 
 :M: number of patterns
@@ -66,7 +66,7 @@ FROZEN = {"none": (), "attention": ("K", "Q"), "values": ("V",)}
 
 
 def start(M=5, m=24, xi=0.01, seed_0=0, symmetric=True):
-    """Trained arrays at step 0; a symmetric start needs a multiple of 2 (M - 2)! neurons."""
+    """Trained arrays at step 0; for a symmetric start, m is a multiple of 2 (M - 2)!."""
     rng = np.random.default_rng(seed_0)
     W_O = xi * rng.standard_normal((m, M))
     V, K, Q = (np.eye(M) + (not symmetric) * 0.1 * rng.standard_normal((M, M)) for _ in range(3))
@@ -84,7 +84,7 @@ def fixed(M, m):
 
 
 def law(M, n_star=25, n_confusion=4, others=7):
-    """Both samples: label ``y``, and ``times`` and ``is_relevant`` (0 or 1) of each token."""
+    """Both samples: label ``y``; number ``times`` and ``is_relevant`` (0 or 1) of each token."""
     patterns = np.eye(M)
     for y, label in ((1.0, 0), (-1.0, 1)):
         two = (n_star, n_confusion)[:: int(y)]
@@ -93,7 +93,7 @@ def law(M, n_star=25, n_confusion=4, others=7):
 
 
 def attention(theta, sample, xp):
-    """Tokens X, and attention of each token (row) to all copies of each token, shape (n, n)."""
+    """Tokens X, and attention of token i to all copies of token j, shape (n, n)."""
     X = (theta | sample)["X"]
     scores = X @ (theta["Q"].T @ theta["K"]) @ X.T
     return X, xp.softmax(scores + xp.log(sample["times"]), axis=-1)
@@ -102,7 +102,7 @@ def attention(theta, sample, xp):
 def reached(theta, sample, xp):
     """Margin y F of a sample, and its attention to relevant tokens.
 
-    A sample may have its own output weights ``a`` for each position, shape (n, m).
+    A sample may contain its own output weights ``a``, one row for each position, shape (n, m).
     """
     X, P = attention(theta, sample, xp)
     neurons, a = xp.relu(P @ X @ (theta["W_O"] @ theta["V"]).T), (theta | sample)["a"]
@@ -112,7 +112,7 @@ def reached(theta, sample, xp):
 
 
 def loss(theta, sample, xp, margin=1.0, hinge=True, frozen="none"):
-    """Hinge loss of the margin y F of one sample, or -y F."""
+    """Hinge loss of the margin y F of one sample, or -y F without `hinge`."""
     held = {name: xp.stop_gradient(theta[name]) for name in FROZEN[frozen]}
     yF, _ = reached(theta | held, sample, xp)
     return xp.relu(margin - yF) if hinge else -yF

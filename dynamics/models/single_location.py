@@ -1,16 +1,16 @@
 r"""Single-location regression: one token holds the answer (Marion, Berthier, Biau, Boyer 2025).
 
-One of L tokens, at a random position, holds the label: one coordinate marks it, and another
-coordinate is the label. The predictor finds the token by softmax attention of a trained key k, and
-reads the label by a trained vector v:
+One of L tokens, at a random position, holds the label: one coordinate of this token is a mark, and
+another coordinate is the label. The predictor finds the token by softmax attention with a trained
+key k, and reads the label by a trained vector v:
 
 .. math:: \hat y = \sum_l \mathrm{softmax}_l(X k)\, (X v)_l, \qquad R = \tfrac12 E (\hat y - y)^2 .
 
 In the paper tokens are Gaussian, and orthogonal symmetry closes training on five overlaps;
 ``single_location_gaussian`` trains that model on draws. This file has a finite counterpart,
 enumerated exactly: tokens have one mark (0 or 1), one label and two noise coordinates, each
-:math:`\pm 1`. From zero training closes on two of eight entries, ``kappa`` (k along the mark) and
-``nu`` (v along the label).
+:math:`\pm 1`. From a start at zero, training closes on two of eight entries: ``kappa``, the entry
+of k for the mark, and ``nu``, the entry of v for the label.
 
 :L: number of tokens
 :k: key

@@ -10,10 +10,11 @@ prompt, averaged over the tasks w, is
 
 and the counts n are multinomial, so the law is finite and enumerated exactly. Feature 1 has the
 probability ``p1``; all other features share the rest equally. ``A1`` and ``A2`` are the entries of
-Q of a feature with itself (:math:`A_k` of the paper), ``B..`` those of a query with another
-feature. Adding a constant to a row of Q changes nothing, so the row sum is conserved; for equal p,
-``B = -A/(K-1)``. At each event the mean attention of a query on its own feature is 95 % of the
-largest possible value, the probability that this feature is in the prompt.
+Q of a feature with itself (:math:`A_k` of the paper); ``B..`` are the entries of a query with
+another feature. Adding a constant to a row of Q leaves the attention unchanged, so each row sum is
+conserved; for equal p, ``B = -A/(K-1)``. At each event the mean attention of a query to its own
+feature reaches 95 % of its upper bound, which is the probability that this feature is in the
+prompt.
 
 :K: number of features
 :N: number of tokens in a prompt
@@ -62,7 +63,7 @@ def attention(theta, sample, xp):
 
 
 def loss(theta, sample, xp):
-    """Loss of one prompt, averaged over the tasks."""
+    """Loss of one prompt, averaged in closed form over the random tasks."""
     return xp.sum((attention(theta, sample, xp) - sample["query"]) ** 2) / 2
 
 

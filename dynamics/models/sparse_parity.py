@@ -4,11 +4,12 @@ Inputs are uniform on the hypercube :math:`\{-1, 1\}^D`, and the label is the pr
 bits. The network :math:`\sum_r a_r\, \mathrm{relu}(w_r \cdot x + b_r)` is trained in all layers by
 the squared error, from :math:`w_r = (1/D, \dots, 1/D)`.
 
-By symmetry a neuron has one weight for the bits of the parity and one for all other bits, so the
-output depends on two sums of bits only: :math:`(k+1)(D-k+1)` configurations replace :math:`2^D`
-inputs. The declared reduction on these configurations is compared with training of every entry at
-small D and runs at any D. If a bias is minus a sum of bits over D, as at D = 50, the start lies on
-a kink of the network, and rounding decides on which side training begins.
+By symmetry a neuron has one weight for all bits of the parity and one weight for all other bits.
+The output therefore depends only on the sum of the parity's bits and on the sum of the other bits:
+:math:`(k+1)(D-k+1)` configurations replace :math:`2^D` inputs. The declared reduction on these
+configurations is compared with training of every entry at small D and runs at any D. If a bias
+equals minus a sum of bits divided by D, as at D = 50, the start lies on a kink of the network, and
+rounding decides on which side of the kink training begins.
 
 :D: dimension of the hypercube
 :k: number of bits of the parity
@@ -63,7 +64,7 @@ def sizes(D, half, k):
 
 
 def configurations(D, k):
-    """Sums of bits, ``own`` inside and ``rest`` outside the parity, with probability and label."""
+    """Sum of bits of the parity ``own``, sum of other bits ``rest``, with label and probability."""
     for p, (minus, plus) in multinomial(k, (0.5, 0.5)):
         for q, (below, above) in multinomial(D - k, (0.5, 0.5)):
             yield p * q, {"own": plus - minus, "rest": above - below, "y": (-1.0) ** minus}

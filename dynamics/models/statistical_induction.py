@@ -1,20 +1,21 @@
 r"""Statistical induction heads in a minimal model (Edelman, Tsilivis, Edelman, Malach, Goel 2024).
 
 Each sequence of two symbols has its own Markov chain, with transition probabilities uniform on [0,
-1] and a stationary first symbol. The model predicts every next symbol. In the first layer a symbol
-attends to itself and to earlier symbols by distance,
+1] and a stationary first symbol. The model predicts every next symbol. In the first layer a place
+attends to itself and to earlier places by distance,
 
 .. math:: h_j = \sum_{k \le j} \mathrm{softmax}_k(v_{j-k})\, e_k ,
 
-in the second layer symbol i attends to place j linearly, by W, and copies the symbol at place j:
+where :math:`e_k` is the one-hot symbol at place k. In the second layer place i attends to place j
+linearly, by W, and copies the symbol there:
 
 .. math:: o_i = \sum_{j \le i} (e_i^T W h_j)\, e_j .
 
 The loss is the cross-entropy of the logits :math:`o_i`, averaged over places. If v selects the
-previous symbol and W equal symbols, :math:`o_i` counts the symbols that followed symbol i before:
-the induction head. If all entries of v are equal, :math:`o_i` depends on counts of single symbols.
-W starts at ``w0`` in every entry, v at 0. The sequences are enumerated;
-``statistical_induction_drawn`` draws longer ones.
+previous place and W selects equal symbols, :math:`o_i` counts the symbols that followed earlier
+occurrences of the symbol at place i: this is the induction head. If all entries of v are equal,
+:math:`o_i` depends on counts of single symbols. Every entry of W starts at ``w0``, every entry of v
+at 0. The sequences are enumerated; ``statistical_induction_drawn`` draws longer ones.
 
 :L: length of the context
 :chains: free, or balanced: both symbols change with equal probability, so they are equally frequent
@@ -46,7 +47,7 @@ def start(L=7, w0=0.01):
 
 
 def law(L, chains="free"):
-    """Every sequence of one-hot ``symbols`` with its probability, integrated over chains."""
+    """Every sequence of one-hot ``symbols`` with its probability, averaged over all chains."""
     nodes, weights = np.polynomial.legendre.leggauss(60)
     up, down = np.meshgrid((nodes + 1) / 2, (nodes + 1) / 2)
     down = up if chains == "balanced" else down
@@ -59,7 +60,7 @@ def law(L, chains="free"):
 
 
 def first_layer(v, xp):
-    """Attention of each place to each place, shape (L, L)."""
+    """Attention of each place (row) to each place (column), shape (L, L)."""
     distance = np.arange(len(v))[:, None] - np.arange(len(v))
     return xp.softmax(xp.where(distance >= 0, v[np.abs(distance)], -xp.inf), axis=-1)
 

@@ -2,7 +2,8 @@
 
 This is the minimal model of ``statistical_induction`` with sequences too long for enumeration.
 Chains and sequences are drawn, so gradients have standard errors. The exchange of the two symbols
-leaves the law invariant (``symmetry``), so W has two scalars, and v has one per distance.
+leaves the law invariant (``symmetry``). W therefore has two scalars, and v has one scalar per
+distance.
 
 :L: length of the context
 :w0: entries of W at the start

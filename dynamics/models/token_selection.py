@@ -6,11 +6,11 @@ One head of softmax attention with a trained query p outputs the attention-weigh
           R(p) = E \log(1 + e^{-f(X)}) ,
 
 at a fixed v. As in the paper's figure on several inputs, each input has seven tokens in the plane:
-one near (1, 0) with score 1, three near (-1, 1) and three near (-1/2, -1/2) with a lower score. All
-labels are 1. Tokens are drawn once, and the risk is the mean over these inputs. The attention to
-the first token increases throughout training, so p grows without bound, and its direction converges
-to that of the shortest p with :math:`p \cdot (x_1 - x_t) \ge 1` for every other token t of every
-input.
+one near (1, 0) with score 1, and, with a lower score, three near (-1, 1) and three near (-1/2,
+-1/2). All labels are 1. Tokens are drawn once, and the risk is the mean over these inputs. The
+attention to the first token increases throughout training, so p grows without bound. The direction
+of p converges to the direction of the shortest vector p with :math:`p \cdot (x_1 - x_t) \ge 1` for
+every other token t of every input.
 
 Gradients decrease exponentially in the norm of p, so descent at a constant rate is slow. With
 normalized gradients (``--rule normalized --eta 0.1 --eps 1e-12``) every step increases the norm by
