@@ -31,8 +31,8 @@ LONGEST = 120
 def read_idx(path: str | os.PathLike[str]) -> NDArray[np.generic]:
     """Read the array of an IDX file, plain or compressed by gzip.
 
-    Raises InvalidRequest if the file cannot be read, is not an IDX file, or has not the length
-    that its header states.
+    Raises InvalidRequest if the file cannot be read, is not an IDX file, or its length differs
+    from the length in the header.
     """
     try:
         with open(path, "rb") as file:

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 FLAT = 1e-9
 """A factor counts as constant if its logarithm has a smaller standard deviation than this."""
 COLLINEAR = 1e-7
-"""Factors are collinear if two singular values of their scaled logarithms have a smaller ratio."""
+"""Minimum ratio of the smallest to the largest singular value of the scaled logarithms of the
+factors; below it the factors are collinear."""
 TAKES_PART = 0.1
 EXPLAINED = 0.8
 """Minimum coefficient of determination R^2 of a fit that is called a power law."""

@@ -59,7 +59,7 @@ class Axis:
 
     @classmethod
     def of(cls, name: str, values: ArrayLike) -> Axis:
-        """Axis of values (n,), logarithmic if their logarithms are more evenly spaced than they."""
+        """Axis of values (n,); it is logarithmic if the logarithms are more evenly spaced."""
         ascending = np.sort(np.asarray(values, dtype=np.float64))
         return cls(name, ascending, _geometric(ascending))
 
@@ -191,8 +191,8 @@ def hold(
 ) -> tuple[dict[str, int], dict[str, float]]:
     """Index and exact value of each dimension in `at`, as two mappings by name.
 
-    A parameter that is equal in all runs may also be named, with its value. Raises InvalidRequest
-    if a name is not a dimension, or the dimension lacks the value.
+    The mapping `at` may also hold a parameter that is equal in all runs, with this value. Raises
+    InvalidRequest if a name is not a dimension, or the dimension lacks the value.
     """
     dims = [str(dim) for dim in dataset[OUTCOME].dims]
     fixed = numbers(json_attribute(dataset, "fixed"))

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     import pandas
 
 DEPARTURE_SHARES = (0.01, 0.1, 0.5)
-"""Relative deviations of a full from a reduced run; their departure times are reported and drawn.
-"""
+"""Relative deviations at which the departure of a full from a reduced run is reported."""
 
 
 def side_by_side(runs: Mapping[str, Trajectory], by: str = "time") -> pandas.DataFrame:

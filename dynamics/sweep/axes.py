@@ -1,10 +1,10 @@
 """Axes of a sweep, parsed from text: grids, lists, and derived parameters.
 
-The text ``a:b:n`` means n points including both ends, ``a:b:n:log`` logarithmically spaced points,
-and commas separate a list; all of these are *axes*. A single number is *fixed*. Any other text is
-an expression of other names, evaluated at every point, such as ``q = "m/(D-C)"`` with an axis
-``m``. A name that is neither a parameter nor a setting of the run (``m``) is a free letter, used
-only by expressions.
+The text ``a:b:n`` means n equally spaced points from a to b, ``a:b:n:log`` logarithmically spaced
+points, and commas separate the values of a list; each of these three forms gives an *axis*. A
+single number is *fixed*. Any other text is an expression of other names, such as ``q = "m/(D-C)"``
+with an axis ``m``; it is evaluated at every point. A name that is neither a parameter nor a setting
+of the run, such as ``m`` here, is a free letter, used only by expressions.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from dynamics.validation import InvalidRequest, integer, real, refuse
 MOST_POINTS = 10_000_000
 LARGEST_WHOLE = 2**63
 DIGITS, KEPT = 40, 30
-"""Decimal digits of a point of a logarithmic grid: computed, and kept before rounding to a
-float."""
+"""Number of decimal digits with which a point of a logarithmic grid is computed; number of digits
+kept before the point is rounded to a float."""
 PAIRED = "point"
 """Name of the single dimension of paired axes."""
 GRAMMAR = "a number, a:b:n, a:b:n:log, a list with commas, or a formula of other names"
@@ -50,7 +50,7 @@ class Axis:
 
 
 def _exact(name: str, text: str) -> Fraction | None:
-    """A number exactly as written, a formula to 15 digits, or None if the text is neither."""
+    """Exact value of a written number, or value of a formula to 15 digits; None for other text."""
     number = _number(name, text)
     if number is None:
         return None
@@ -64,13 +64,13 @@ def _exact(name: str, text: str) -> Fraction | None:
 
 
 def _rounded(value: Fraction) -> Number:
-    """Number nearest to a fraction, as an int if it is integral and fits into int64."""
+    """Fraction as an int if it is integral and fits into int64, else as the nearest float."""
     whole = value.denominator == 1 and abs(value) < LARGEST_WHOLE
     return int(value) if whole else float(value)
 
 
 def _logarithmic(first: Fraction, last: Fraction, count: int) -> Iterator[Fraction]:
-    """Yield `count` logarithmically spaced points between two ends."""
+    """Yield the inner points of `count` logarithmically spaced points from `first` to `last`."""
     with localcontext(prec=DIGITS, Emin=-MAX_EMAX, Emax=MAX_EMAX):
         low, high = (Decimal(each.numerator) / each.denominator for each in (first, last))
         for k in range(1, count - 1):
@@ -79,7 +79,7 @@ def _logarithmic(first: Fraction, last: Fraction, count: int) -> Iterator[Fracti
 
 
 def spaced(name: str, text: str) -> tuple[Number, ...]:
-    """Values of ``a:b:n`` or ``a:b:n:log``: exact ends, other points rounded once.
+    """Values of ``a:b:n`` or ``a:b:n:log``; the ends are exact, other points are rounded once.
 
     Raises InvalidRequest if the text has another form.
 
@@ -106,20 +106,20 @@ def spaced(name: str, text: str) -> tuple[Number, ...]:
     if count == 1 and first != last:
         refuse(name, text, "has one point but two ends", "a:b:n with n of at least 2", "n=2")
     if max(abs(last - first), abs(last + first)) > Fraction(np.finfo(np.float64).max):
-        problem = "spans more than the range of floats"
+        problem = "is wider than the range of floats"
         refuse(name, text, problem, "a:b:n or a:b:n:log", "-1e307:1e307:n")
     if not logarithmic:
         steps = max(1, count - 1)
         return tuple(_rounded(first + (last - first) * k / steps) for k in range(count))
     if min(first, last) <= 0:
         near = f"1e-3:{max(float(last), 1):g}:n:log"
-        refuse(name, text, "is logarithmic over 0", "positive ends", near)
+        refuse(name, text, "is logarithmic and has an end <= 0", "positive ends", near)
     between = _logarithmic(first, last, count)
     return tuple(_rounded(each) for each in (first, *between, last)[:count])
 
 
 def _number(name: str, text: str) -> Number | None:
-    """A number, the value of constant arithmetic such as 16/196, or None if the text is neither."""
+    """Value of a number or of constant arithmetic such as ``16/196``; None for other text."""
     for kind in (int, float):
         try:
             number: Number = kind(text)
@@ -134,7 +134,7 @@ def _number(name: str, text: str) -> Number | None:
 
 
 def parsed(name: str, entry: Any) -> Axis | Number | Expression:
-    """Parse one entry of a request, as in `GRAMMAR`, to an Axis, a number, or an Expression.
+    """Parse one entry of a request, of a form in `GRAMMAR`, to an Axis, number or Expression.
 
     Raises InvalidRequest for any other form.
     """
@@ -189,9 +189,9 @@ class Grid:
     fixed: Mapping[str, Number]
     """Name -> number that is the same at every point."""
     derived: Mapping[str, Expression]
-    """Name -> `Expression` of other names, in an order of evaluation."""
+    """Name -> `Expression` of other names; each expression follows the expressions that it uses."""
     paired: bool = False
-    """Whether point k takes the k-th value of every axis, instead of a product of the axes."""
+    """Whether point k takes the k-th value of every axis; otherwise all values are combined."""
 
     @property
     def dims(self) -> tuple[str, ...]:
@@ -210,7 +210,7 @@ class Grid:
         return prod(self.shape)
 
     def at(self, index: Sequence[int]) -> dict[str, Number]:
-        """Name -> value of every name at a point.
+        """Name -> value of each fixed, swept or derived name at a point.
 
         Raises InvalidRequest if an expression is undefined at the point.
         """
@@ -220,7 +220,7 @@ class Grid:
         return point
 
     def table(self, name: str) -> NDArray[np.float64]:
-        """Values of a derived name over the grid, NaN where the name's formula is undefined."""
+        """Values of a derived name over the grid; NaN where the name's formula is undefined."""
         values = np.full(self.shape, np.nan)
         with progress.bar("formulas", values.size, unit="points") as bar:
             for index in self:
@@ -241,8 +241,8 @@ class Grid:
 def grid(entries: Mapping[str, Any], paired: bool = False) -> Grid:
     """Parse the entries of a request (name -> number, sequence or text) to a grid.
 
-    Raises InvalidRequest for an invalid entry, a repeated value, an expression of unknown names or
-    of itself, too many points, or paired axes of different lengths.
+    Raises InvalidRequest for an invalid entry, a repeated value, an expression that uses unknown
+    names or itself, too many points, or paired axes of different lengths.
 
     Examples
     --------
@@ -262,7 +262,7 @@ def grid(entries: Mapping[str, Any], paired: bool = False) -> Grid:
     points = Grid(axes, fixed, _ordered(formulas, names), paired)
     if paired and len({len(axis.values) for axis in axes}) > 1:
         lengths = ", ".join(f"{axis.name} {len(axis.values)}" for axis in axes)
-        raise InvalidRequest(f"paired axes have equal numbers of values; these have {lengths}")
+        raise InvalidRequest(f"paired needs axes of equal length; the lengths are {lengths}")
     if paired and not axes:
         raise InvalidRequest("paired needs at least one axis, as D=16,32")
     if points.size > MOST_POINTS:

@@ -1,7 +1,7 @@
 """Workers of a dask scheduler, on one machine or several.
 
-dask logs connection problems in many lines, and waits forever if another program answers at the
-address. This module reports each problem in one line, after a timeout.
+If a connection fails, dask logs many lines; if another program answers at the address, dask waits
+forever. This module reports each problem in one line, after a timeout.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dynamics.sweep.worker_pool import Workers
 from dynamics.validation import InvalidRequest
 
 PATIENCE = 6.0
-"""Seconds to wait for an answer of a scheduler, and for the scheduler's first worker."""
+"""Maximum number of seconds to wait for a scheduler's answer, and for its first worker."""
 GONE = "the dask scheduler is lost; finished blocks are kept, and the same command resumes"
 WAITING = "scheduler={!r} has no workers yet; the sweep waits for them"
 LOGGERS = ("distributed", "tornado", "asyncio")
@@ -32,9 +32,9 @@ class SchedulerGone(Exception):
 class Cluster(Workers):
     """The workers of the dask scheduler at an address such as ``tcp://host:8786``.
 
-    Only the process that started the sweep writes the store. The scheduler repeats the call of a
-    dead worker on another worker, and a call that kills several workers counts as lost. Raises
-    InvalidRequest if dask.distributed is not installed, or no scheduler answers.
+    Only the process that started the sweep writes the store. If a worker dies, the scheduler
+    repeats the worker's call on another worker; a call that kills several workers counts as lost.
+    Raises InvalidRequest if dask.distributed is not installed, or no scheduler answers.
     """
 
     size = math.inf
@@ -55,7 +55,7 @@ class Cluster(Workers):
                 self._client: Any = distributed.Client(
                     scheduler, timeout=PATIENCE, set_as_default=False, name="attdyn sweep"
                 )
-            except OSError:  # the scheduler answered before, so it was lost since
+            except OSError:  # the scheduler answered before, so it is lost now
                 raise SchedulerGone(GONE) from None
             stack.callback(self._client.close, timeout=PATIENCE)
             try:
@@ -77,7 +77,7 @@ class Cluster(Workers):
         return future
 
     def wait(self, futures: Iterable[Future[Any]], seconds: float) -> set[Future[Any]]:
-        """Wait until at least one future is done, at most for some seconds.
+        """Wait until a future is done, or the seconds have passed; return the futures done.
 
         Raises SchedulerGone if the scheduler is lost.
         """
@@ -94,7 +94,7 @@ class Cluster(Workers):
 
 
 def _check_scheduler(address: str) -> None:
-    """Check that a dask scheduler answers, in a thread because the caller may run an event loop."""
+    """Check that a dask scheduler answers; a thread is used as the caller may run an event loop."""
 
     async def limited() -> str:
         return await asyncio.wait_for(_kind(address), PATIENCE)
@@ -132,7 +132,7 @@ async def _kind(address: str) -> str:
 
 @contextlib.contextmanager
 def _silenced() -> Iterator[None]:
-    """Context that silences dask's loggers and then restores their levels."""
+    """Context in which dask's loggers are silent; their levels are restored at its end."""
     existing = [name for name in logging.root.manager.loggerDict if name.split(".")[0] in LOGGERS]
     loggers = [logging.getLogger(name) for name in {*LOGGERS, *existing}]
     levels = [logger.level for logger in loggers]

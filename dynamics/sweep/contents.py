@@ -1,8 +1,8 @@
 """Contents of a store: quantities over the grid, and attributes.
 
-A quantity is an array over the swept names, with one chunk for each block. A series (a value for
-each record of a point) has a further dimension. An unknown outcome is `PENDING`, any other unknown
-value NaN.
+A quantity is stored as an array over the swept names, with one chunk for each block. A series (a
+value for each record of a point) has a further dimension. An unknown outcome is stored as
+`PENDING`, any other unknown value as NaN.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Contents:
     """Quantities and manifest of a store."""
 
     values: Mapping[str, NDArray[Any]]
-    """Quantity -> array over the grid, unknown in unfinished and damaged blocks."""
+    """Quantity -> array over the grid; values of unfinished and damaged blocks are unknown."""
     done: NDArray[np.uint32]
     """Manifest, shape (blocks,): 0 for an unfinished block, else its `block_hash`."""
     damage: Mapping[int, str]
@@ -41,7 +41,7 @@ class Contents:
 
     @property
     def pending(self) -> list[int]:
-        """Numbers of the blocks to run, because they are unfinished or damaged."""
+        """Numbers of the blocks that are unfinished or damaged and must be run."""
         return sorted({*map(int, np.flatnonzero(self.done == 0)), *self.damage})
 
     @property
@@ -51,7 +51,7 @@ class Contents:
 
 
 def layout(plan: Plan, name: str) -> tuple[tuple[int, ...], tuple[int, ...], tuple[str, ...]]:
-    """Shape, chunks and dimensions of the array of a quantity."""
+    """Shape, shape of a chunk, and dimensions of the array of a quantity."""
     grid, length = plan.grid, plan.runner.records + 1
     if name.startswith(PATH):
         return (*grid.shape, length), (*plan.block, length), (*grid.dims, RECORD)
@@ -76,7 +76,7 @@ def unknown_value(values: NDArray[Any]) -> float:
 
 
 def filled_names(block: Mapping[str, NDArray[Any]]) -> list[str]:
-    """Names of the quantities of a block with at least one known value, in order.
+    """Sorted names of the quantities with at least one known value in a block.
 
     The mapping `block` holds each quantity's values over the box of the block.
     """
@@ -89,7 +89,7 @@ def is_filled(values: NDArray[Any]) -> bool:
 
 
 def block_hash(plan: Plan, number: int, block: Mapping[str, NDArray[Any]]) -> int:
-    """Hash of a block's points and of the block's quantities with known values.
+    """Hash of a block's points and of the values of its quantities, if any value is known.
 
     The mapping `block` holds each quantity's values over the box of the block.
     """

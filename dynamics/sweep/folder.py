@@ -1,7 +1,7 @@
 """Checks and lock of the folder of a sweep: no foreign files, one writing process.
 
-zarr writes only files of a few names: metadata ``zarr.json`` of the group and of each array, and
-chunks below ``c``. Each file is written under a name ending in ``.<32 digits>.partial`` and then
+zarr writes files of two kinds: metadata ``zarr.json`` of the group and of each array, and chunks in
+folders ``c``. Each file is written under a name ending in ``.<32 digits>.partial`` and then
 renamed, so a killed process may leave a partial file.
 """
 
@@ -19,14 +19,14 @@ from dynamics.validation import InvalidRequest
 PARTIAL = re.compile(r"(?:[^/]+/)?(?:zarr|c(?:/\d+)*)\.[0-9a-f]{32}\.partial")
 """Relative paths of partially written files of a store."""
 FIRST = re.compile(r"zarr\.[0-9a-f]{32}\.partial")
-"""Name of the file that a sweep killed at its beginning leaves in a folder."""
+"""Name of the file in a folder whose sweep was killed at its beginning."""
 WHOLE = re.compile(r"(?:[^/]+/)?zarr\.json|[^/]+/c(?:/\d+)*")
 """Relative paths of complete files of a store."""
 ALLOWED = "out can be a new folder or an earlier sweep's"
 
 
 def check_folder(path: Path) -> None:
-    """Make the folder of a sweep; refuse a path with other contents or without write permission."""
+    """Create the folder of a sweep; refuse a path with foreign files or no write permission."""
     try:
         if path.is_symlink() or (path.exists() and not path.is_dir()):
             raise InvalidRequest(f"out={str(path)!r} is not a folder; {ALLOWED}")
@@ -48,7 +48,7 @@ def refuse_foreign(path: Path) -> None:
 def _refuse_others(path: Path, names: Iterable[str], *allowed: re.Pattern[str]) -> None:
     for name in names:
         if not any(pattern.fullmatch(name) for pattern in allowed):
-            raise InvalidRequest(f"out={str(path)!r} holds other files ({name}); {ALLOWED}")
+            raise InvalidRequest(f"out={str(path)!r} holds foreign files ({name}); {ALLOWED}")
 
 
 def remove_partial(path: Path) -> None:
@@ -85,6 +85,6 @@ def locked(path: Path) -> Iterator[None]:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
     except BlockingIOError:
-        raise InvalidRequest(f"another sweep is at work on {str(path)!r}") from None
+        raise InvalidRequest(f"another sweep is writing to {str(path)!r}") from None
     finally:
         os.close(handle)

@@ -1,7 +1,8 @@
 """Plan of a sweep: its points, its blocks, and the request that identifies it.
 
-A block is a box of the grid, a part of the grid's last dimensions, and one chunk of the store, so
-progress is recorded by block. Several workers share the points of a block.
+A block is a box of grid points: a single index of the first dimensions, a range of one dimension,
+and all of the last dimensions. Each block is one chunk of the store, and progress is recorded by
+block. Several workers share the points of a block.
 """
 
 from __future__ import annotations
@@ -29,16 +30,16 @@ from dynamics.validation import InvalidRequest, brief, integer, known_word, refu
 from theory.update_rules import OPTIONS
 
 BLOCKS, MOST_IN_BLOCK = 32, 256
-"""Approximate number of blocks of a sweep, and most points of a block."""
+"""Approximate number of blocks of a sweep, and maximum number of points of a block."""
 LOOKED_AT = 512
-"""Most points of a grid that is validated completely before the run; a larger grid is validated
-block by block."""
+"""Maximum number of points of a grid that is validated completely before the run; a larger grid is
+validated block by block."""
 TRIED = 5
-"""Most problems constructed to validate options that are words."""
+"""Maximum number of problems that are constructed to validate the words of a request."""
 MODEL = "model"
-"""Entry of the description for a user's model: part of the model -> hash."""
+"""Name of the entry of a description that maps each part of a user's model to its hash."""
 OBSERVED = "observed_"
-"""Prefix of the name of a quantity that is also a swept option, such as ``spread``."""
+"""Prefix of a quantity whose name is also that of a swept option, such as ``spread``."""
 WORDS = ("full", "expectation", "rule", "schedule", "stages")
 """Options whose values are words."""
 CONSTANTS = tuple(name for name in OPTIONS if name not in WORDS)
@@ -57,7 +58,7 @@ class Plan:
     block: tuple[int, ...] = field(default=())
     """Number of points of a block along each dimension."""
     presentation: Presentation | None = field(default=None, compare=False, repr=False)
-    """Labels of the results, or None for stores without them."""
+    """Labels of the results, or None for a store without labels."""
 
     def __post_init__(self) -> None:
         if not self.block:
@@ -65,7 +66,7 @@ class Plan:
 
     @property
     def description(self) -> dict[str, Any]:
-        """Plain values of everything that determines the values in the store."""
+        """All settings and versions that determine the values in the store, in JSON types."""
         grid = self.grid
         model = {MODEL: dict(self.runner.digests)} if self.runner.digests else {}
         return {
@@ -82,7 +83,7 @@ class Plan:
 
     @cached_property
     def blocks(self) -> tuple[Index, ...]:
-        """Index in the grid of blocks of every block."""
+        """Position of every block in the grid of blocks."""
         counts = (ceil(n / b) for n, b in zip(self.grid.shape, self.block, strict=True))
         return tuple(itertools.product(*map(range, counts)))
 
@@ -101,7 +102,7 @@ class Plan:
 
     @cached_property
     def _reasons(self) -> dict[Index, str]:
-        """Index -> reason of the validated points; for a large grid only of invalid points."""
+        """Index of a validated point -> reason; for a large grid, only invalid points occur."""
         return {}
 
     def invalid_reason(self, index: Index) -> str:
@@ -157,7 +158,7 @@ class Plan:
 
     @cached_property
     def frame(self) -> dict[str, tuple[tuple[str, ...], NDArray[Any]]]:
-        """Name -> dimensions and values of axes and derived parameters, NaN where undefined."""
+        """Name of an axis or derived parameter -> dimensions and values, NaN where undefined."""
         grid = self.grid
         axes = {
             a.name: (grid.dims if grid.paired else (a.name,), np.array(a.values)) for a in grid.axes
@@ -167,9 +168,10 @@ class Plan:
         return {**axes, **paired, **derived}
 
     def check(self) -> None:
-        """Construct a problem, if needed to validate words and free letters.
+        """Validate words and free letters, if any, by constructing the problem of a point.
 
-        Raises InvalidRequest if `TRIED` constructions fail.
+        Raises InvalidRequest if the first `TRIED` constructions fail, or a free letter has the name
+        of a quantity.
         """
         system = self.runner.system
         allowed = {*(f.name for f in fields(system.Parameters)), *RUN, *system.empirical_options}
@@ -211,7 +213,7 @@ def different_entries(stored: Mapping[str, Any], request: Mapping[str, Any]) -> 
 
 
 def _by_name(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Flatten a description to one entry for each parameter, program and part of the model."""
+    """Flatten a description: an entry for each parameter, program version and part of the model."""
     entries: dict[str, Any] = {}
     for name, value in request.items():
         if name == "versions":
@@ -236,10 +238,11 @@ def _shortened(value: Any) -> str:
 def planned(system: System, entries: Mapping[str, Any], paired: bool, records: int) -> Plan:
     """Make the plan of a request; the axes follow the order of the parameters.
 
-    The entries map parameters, settings of the run (`RUN`), options of the empirical problem and
-    free letters to numbers, values or text, options such as ``full`` to words, and a parameter that
-    is a list to a single list. Each point stores `records` records of its path. Raises
-    InvalidRequest for unused names, conflicting settings, or an invalid entry.
+    Names in `entries` are parameters, settings of the run (`RUN`), options of the empirical problem
+    and free letters; their entries are numbers, sequences or text. The entry of an option such as
+    ``full`` is a word; a parameter that is a list has a single list. Each point stores `records`
+    records of its path. Raises InvalidRequest for unused names, conflicting settings, or an invalid
+    entry.
     """
     parameters: dict[str, Any] = {f.name: f.default for f in fields(system.Parameters)}
     switches = {name for name, default in parameters.items() if isinstance(default, bool)}
@@ -254,7 +257,7 @@ def planned(system: System, entries: Mapping[str, Any], paired: bool, records: i
     for name, value in words.items():
         many = not isinstance(value, str) or "," in value
         if many and isinstance(parameters.get(name), str):
-            raise InvalidRequest(f"{name}={value!r} is not an axis: {name} is one word in a sweep")
+            raise InvalidRequest(f"{name}={value!r} is not one word; {name} cannot be an axis")
     numbers = {n: v for n, v in entries.items() if n not in words}
     full = words.get("full")
     if full is not None:
@@ -284,15 +287,15 @@ def planned(system: System, entries: Mapping[str, Any], paired: bool, records: i
 
 
 def whole_names(system: System) -> set[str]:
-    """Names of integer parameters and settings."""
+    """Names of the parameters and settings that are integers."""
     own = {f.name for f in fields(system.Parameters) if isinstance(f.default, int)}
     return own | {"d", "steps", *SAMPLING_OPTIONS}
 
 
 def _is_word(name: str, value: Any, system: System, parameters: Mapping[str, Any]) -> bool:
-    """Whether an entry is a word of an option or parameter, not a number or formula.
+    """Whether an entry is a word, not a number, axis or formula.
 
-    A parameter whose default is a list is one word, never an axis.
+    The entry of a parameter whose default is a list counts as one word.
     """
     if name in WORDS or isinstance(parameters.get(name), (str, tuple)):
         return True
@@ -300,7 +303,7 @@ def _is_word(name: str, value: Any, system: System, parameters: Mapping[str, Any
 
 
 def _listed(value: Any) -> str:
-    """Text of a list, equal for equal lists: commas between entries, semicolons between rows."""
+    """Canonical text of a list: commas between entries, semicolons between rows."""
     rows: Any = [[value]]
     if isinstance(value, str):
         rows = [row.split(",") for row in value.split(";")]
@@ -322,7 +325,7 @@ def _written(entry: Any) -> str:
 def _with_run(
     system: System, words: dict[str, Any], numbers: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Complete words and numbers of a request by the system's default settings of a run."""
+    """Add the system's default settings of a run to the words and numbers of a request."""
     own = {field.name for field in fields(system.Parameters)}
     given = {n: v for n, v in {**numbers, **words}.items() if n not in own}
     descent, full = [n for n in ("eta", "steps", *OPTIONS) if n in given], words.get("full")
@@ -355,7 +358,7 @@ def restored(request: Mapping[str, Any], presentation: Presentation | None = Non
 
 
 def block_shape(shape: Sequence[int]) -> tuple[int, ...]:
-    """Shape of a block of a grid: the whole last dimensions and a part of the one before."""
+    """Shape of a block: the whole last dimensions, a part of the one before, then ones."""
     left = min(MOST_IN_BLOCK, ceil(prod(shape) / BLOCKS))
     parts: list[int] = []
     for length in reversed(shape):

@@ -1,9 +1,9 @@
 """One point of a sweep: its problem is constructed, trained, and summarized as a row of numbers.
 
 A row holds ``outcome`` (an index into `dynamics.results.outcome.POINT_KINDS`), ``end_time``,
-``time_<event>`` (only if reached), for flows ``uncertainty_<event>``, and the final values of the
-scalars and observables. An optional *path* holds the scalars at logarithmically
-spaced times.
+``time_<event>`` for each reached event, for flows also ``uncertainty_<event>``, and the final
+values of the scalars and observables. An optional *path* holds the scalars and observables at
+logarithmically spaced times.
 """
 
 from __future__ import annotations
@@ -31,41 +31,41 @@ from dynamics.validation import InvalidRequest, integer
 from theory.law import error_text
 
 CLOSURE_SIZES = ("scalars", "free", "sample_classes")
-"""Numbers in a row that describe the closure of a user's model."""
+"""Names of the numbers in a row that describe the closure of a user's model."""
 
 Row = dict[str, float]
 Path = dict[str, list[float]]
 Measured = tuple[Row, Path, str]
-"""Row and path of a point, and the reason why the point is invalid, else ""."""
+"""Row and path of a point; reason why the point is invalid, or ``""`` for a valid point."""
 
 _ONE_AT_A_TIME = threading.Lock()
 
 
 @dataclass(frozen=True)
 class PointRunner:
-    """Runner of the points of a sweep."""
+    """System and common settings of the points of a sweep; runs the points."""
 
     reference: str
     """Name of the system, or path of its model file."""
     words: Mapping[str, str]
-    """Options and parameters whose values are words, such as ``full``."""
+    """Option or parameter -> its word, such as ``full`` -> ``empirical``."""
     records: int = 0
-    """Number of records of the path after the start, 0 for no path."""
+    """Number of records of the path after the record at the start; 0 for no path."""
     digests: Mapping[str, str] = field(default_factory=dict)
-    """Part of the model -> short hash, empty for a built-in system."""
+    """Part of the model -> its hash; empty for a library system."""
     loaded: System | None = field(default=None, compare=False, repr=False)
-    """The system, if it is loaded already; a pickled runner omits it."""
+    """The system, if it is already loaded; a pickled runner does not contain the system."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return PointRunner, (self.reference, self.words, self.records, self.digests)
 
     @cached_property
     def system(self) -> System:
-        """The system, loaded on first use; InvalidRequest if the model is missing or changed."""
+        """The system, loaded on first use; an InvalidRequest is raised if its model has changed."""
         return self.loaded or load_unchanged(self.reference, self.digests)
 
     def parts(self, point: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Split the names of a point into parameters, and options of the run with free letters."""
+        """Split the entries of a point into parameters, and run options with free letters."""
         names = self.system.Parameters.__dataclass_fields__
         entries = {**point, **self.words}
         parameters = {name: value for name, value in entries.items() if name in names}
@@ -79,7 +79,7 @@ class PointRunner:
         return self.system.problem(made, options.get("full"), options)
 
     def _how(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Rule, schedule and stages of a run's options, empty for a flow."""
+        """Rule, schedule and stages in the options of a run; empty for a flow."""
         return {} if "time" in options else requested(options, self.system.default_runs["run"])
 
     def check_rule(self, problem: Problem, point: Mapping[str, Any]) -> None:
@@ -89,7 +89,7 @@ class PointRunner:
             check_rule(problem, int(options["steps"]), **how)
 
     def invalid_reason(self, point: Mapping[str, Any]) -> str:
-        """Reason why a point is invalid, from its numbers alone, or "" for a valid point."""
+        """Reason why a point's numbers are invalid, found without running it; else ``""``."""
         parameters, options = self.parts(point)
         try:
             self.system.Parameters(**parameters)
@@ -102,7 +102,7 @@ class PointRunner:
     def measure(self, points: Sequence[Mapping[str, Any]]) -> list[Measured]:
         """Run points one after the other; return row, path and reason of each point.
 
-        The reason is not empty for an invalid point.
+        The reason states why the point is invalid; it is empty for a valid point.
         """
         return list(map(self._measured, points))
 
@@ -115,7 +115,7 @@ class PointRunner:
             return _failed(error)
 
     def refusal(self, point: Mapping[str, Any]) -> str:
-        """Reason why a point is invalid, found by running it, or "" for a valid point."""
+        """Reason why a point is invalid, found by running it; ``""`` for a valid point."""
         return self.measure([point])[0][2]
 
 
@@ -123,7 +123,7 @@ def measure_points(runner: PointRunner, points: Sequence[Mapping[str, Any]]) -> 
     """Run points, each a mapping of all parameters and settings, in the calling process.
 
     Raises InvalidRequest if the system cannot be loaded or its model has changed, and RuntimeError
-    with a traceback for a programming error.
+    with a traceback for any other exception.
     """
     with _ONE_AT_A_TIME:
         try:
@@ -198,7 +198,7 @@ def _row(run: Trajectory) -> Row:
 
 
 def _path(run: Trajectory, records: int) -> Path:
-    """Series of equal length for all runs, NaN after the end of the run."""
+    """Series of the time, the scalars and the observables; NaN after the end of the run."""
     if not records:
         return {}
     series = {"time": run.time} | run.scalars

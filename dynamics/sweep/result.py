@@ -1,4 +1,4 @@
-"""Results of a sweep, read from its store, counted, and exported as CSV or NetCDF."""
+"""Results of a sweep: read from the store, counted, and exported as CSV or NetCDF."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ class Sweep:
 
     @cached_property
     def reasons(self) -> Mapping[tuple[int, ...], str]:
-        """Index of an invalid point -> reason; reading it loads the system.
+        """Index of an invalid point -> reason; the system is loaded to find the reasons.
 
-        Problems that failed in an earlier call are constructed again to find the reason.
+        If a problem could not be constructed in an earlier call, it is constructed again.
         """
         invalid = list(map(tuple, np.argwhere(self.dataset["outcome"].values == INVALID).tolist()))
         reasons = {}
@@ -88,7 +88,7 @@ class Sweep:
         return _counts(Counter(self.dataset["outcome"].values.ravel().tolist()))
 
     def overview(self) -> dict[str, Any]:
-        """Entries of the sweep's text form: axes, fixed values, and outcomes."""
+        """Names and values of the printed summary: axes, fixed values, and outcomes."""
         grid, hidden = self.plan.grid, ("outcome", DONE)
         return {
             "system": self.plan.runner.reference,
@@ -108,10 +108,10 @@ class Sweep:
 
 
 def dataset(plan: Plan, contents: Contents, attributes: Mapping[str, Any]) -> xarray.Dataset:
-    """Convert the contents of a store, with its attributes, to an xarray dataset."""
+    """Convert the contents and attributes of a store to an xarray dataset."""
     import xarray
 
-    # Events that no run has reached are included. A store without labels names no events.
+    # Events that no run has reached are included. A store without labels does not name events.
     events = (plan.presentation or plan.runner.system.presentation).event_latex
     times = {f"{TIME}{name}": empty(plan, TIME) for name in events}
     values = dict(sorted({**times, **contents.values}.items()))
@@ -184,7 +184,7 @@ def status(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def write_csv(sweep: Sweep, path: Path) -> None:
-    """Write a CSV line for each point: axes, outcome, numbers with all digits, empty if unknown."""
+    """Write a CSV line for each point: axes, outcome, and all numbers (empty if unknown)."""
     data = sweep.dataset.drop_dims([BLOCK, RECORD], errors="ignore")
     table = data.to_dataframe(dim_order=sweep.plan.grid.dims)
     outcome = table.pop("outcome").map(OUTCOMES)

@@ -1,7 +1,7 @@
 """Execution of a sweep: points are sent to workers, finished blocks are written to the store.
 
-Only this process writes. Points whose worker died are tried again one by one, and a point that
-kills two workers is recorded as killed.
+Only the process that started the sweep writes. If a worker dies, its points are run again one by
+one; a point that then kills two workers is recorded as killed.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from dynamics.validation import InvalidRequest, integer, path_of, refuse
 
 ADDRESS = "DASK_SCHEDULER_ADDRESS"
 TRIES = 2
-"""Most workers that a single point may kill."""
+"""Maximum number of workers that a point, run alone, may kill; it is then recorded as killed."""
 TOGETHER = 32
-"""Most points of a block that a worker receives at once."""
+"""Maximum number of points of a block that a worker receives at once."""
 AT_ONCE = 16
-"""Most blocks that are validated between two checks for results of workers."""
+"""Maximum number of blocks that are validated between two checks for results of workers."""
 POLL = 0.2
 """Seconds between two checks for an interruption."""
 FAILED = [POINT_KINDS.index(kind) for kind in (*FAILURES, KILLED)]
@@ -134,7 +134,7 @@ def _swept(plan: Plan, store: SweepStore, workers: Workers) -> Sweep:
 
 @dataclass(frozen=True)
 class _Task:
-    """Points of a block, and how many workers have received these points."""
+    """Points of a block for one worker, and the number of the attempt to run a single point."""
 
     block: int
     indices: tuple[Index, ...]
@@ -169,7 +169,7 @@ class _BlockQueue:
             self.empty.append(block)
 
     def submit(self) -> None:
-        """Submit as many tasks as the workers take, validating only a few blocks at a time."""
+        """Submit tasks until all workers are busy, but validate at most `AT_ONCE` blocks."""
         for _ in range(AT_ONCE):
             while self.waiting and len(self.running) < self.workers.size:
                 task = self.waiting.popleft()
@@ -180,7 +180,7 @@ class _BlockQueue:
             self._open(self.unopened.popleft())
 
     def collect(self, task: _Task, future: Future[list[Measured]]) -> dict[Index, Measured]:
-        """Results of a task, or nothing if the task's points are queued again one by one."""
+        """Results of a task; empty if the worker died and the points are queued again."""
         try:
             measured = future.result()
         except self.workers.lost:
@@ -204,8 +204,8 @@ def run_blocks(
 ) -> tuple[dict[Index, str], bool]:
     """Run the pending blocks, and write each block to the open store when it is complete.
 
-    Returns the reasons of points whose problem could not be constructed, and whether the run was
-    interrupted.
+    Returns the reasons why problems of points could not be constructed, by index, and whether the
+    run was interrupted.
     """
     refusals: dict[Index, str] = {}
     done, failed = plan.grid.size - sum(map(plan.size, pending)), 0
@@ -213,13 +213,13 @@ def run_blocks(
         interruption() as interrupted,
         progress.bar("sweep", plan.grid.size, done, "points") as bar,
     ):
-        # Reversed, so that the longest runs come first: sizes mostly ascend.
+        # Axes mostly ascend in size, so the reversed order starts with the longest runs.
         blocks = _BlockQueue(plan, workers, pending[::-1])
         while blocks.left and not interrupted.is_set():
             blocks.submit()
             idle = blocks.unopened and len(blocks.running) < workers.size
             for future in workers.wait(blocks.running, 0.0 if idle else POLL):
-                # A signal cuts the present point of this process short, so its result is dropped.
+                # A signal ends the current point of this process early, so its result is dropped.
                 if interrupted.is_set():
                     break
                 task = blocks.running.pop(future)
@@ -257,7 +257,7 @@ def _block(plan: Plan, number: int, results: Mapping[Index, Measured]) -> dict[s
             block[name][inside] = value
     for values in block.values():
         if values.dtype.kind == "f":
-            values[np.isnan(values)] = np.nan  # equal bit patterns of all NaNs
+            values[np.isnan(values)] = np.nan  # gives all NaNs the same bit pattern
     return block
 
 
@@ -269,18 +269,18 @@ def cores() -> int:
 
 
 def workers_for(system: System, workers: int | None, scheduler: str | None, tasks: int) -> Workers:
-    """Workers of a sweep, as requested; processes start to load the system at once."""
+    """Requested workers of a sweep; new processes begin at once to load the system."""
     if not can_be_loaded_again(system):
         for name, value in {"workers": workers or None, "scheduler": scheduler}.items():
             if value is not None:
                 raise InvalidRequest(
-                    f"{name}={value!r} needs a system that other processes can load, and "
-                    f"{system.name!r} is in this one only; {name} can be left out, or the model "
-                    "put into a file"
+                    f"{name}={value!r} needs a system that other processes can load, but "
+                    f"{system.name!r} is in this process only; {name} can be left out, or the "
+                    "model put into a file"
                 )
         return InProcess()
     if workers is not None and scheduler is not None:
-        raise InvalidRequest("workers are processes here and scheduler has its own; give one")
+        raise InvalidRequest("workers and scheduler exclude each other")
     address = os.environ.get(ADDRESS) or None if scheduler is None else scheduler
     if workers is None and address is not None:
         return Cluster(address)

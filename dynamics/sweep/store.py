@@ -1,10 +1,10 @@
 """A sweep on disk: a zarr v3 group readable by xarray, one array for each quantity.
 
-Dimensions are the swept names; a chunk is a block, and every chunk has a checksum. The array
-``done`` is the manifest: 0 for an unfinished block, else a hash of the block's points and values,
-written after the values. A partly written block therefore counts as unfinished, and an unreadable,
-missing or wrong chunk is detected; the next sweep runs both again. Only one process writes. No
-clock time is stored, so equal sweeps are equal files.
+Dimensions are the swept names. Each block is stored as one chunk, and every chunk has a checksum.
+The array ``done`` is the manifest: 0 for an unfinished block, else a hash of the block's points and
+values, written after the values. A partly written block therefore counts as unfinished, and an
+unreadable, missing or wrong chunk is detected. The next sweep runs unfinished and damaged blocks.
+Only one process writes. No clock time is stored, so equal sweeps give equal files.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ REQUEST_PARTS = {
     "axes": dict, "fixed": dict, "derived": dict, "paired": bool, "records": int, "block": list,
     "versions": dict,
 }  # fmt: skip
-"""Entry of a request, except the system -> type of the entry."""
+"""Name of an entry of a stored request, except ``system`` -> type of the entry."""
 DONE, BLOCK = "done", "block"
 
 
@@ -55,7 +55,7 @@ def store_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         why = (error.strerror or str(error)).lower()
-        line = f"{str(path)!r} cannot be written ({why}); what was done is kept"
+        line = f"{str(path)!r} cannot be written ({why}); finished blocks are kept"
         raise StoreError(line) from error
 
 
@@ -67,7 +67,7 @@ def _reason(error: BaseException) -> str:
 def read_request(path: Path) -> tuple[dict[str, Any], Presentation | None]:
     """Request and presentation of a store; the presentation is None if the store has none.
 
-    Raises InvalidRequest if the path is not a sweep, or has another format.
+    Raises InvalidRequest if the path does not hold a sweep, or the sweep has another format.
     """
     try:
         attributes = stored_attributes(path)
@@ -80,7 +80,7 @@ def read_request(path: Path) -> tuple[dict[str, Any], Presentation | None]:
         raise InvalidRequest(f"{str(path)!r} holds {what}, not a sweep")
     if attributes.get("format") != FORMAT:
         stored = attributes.get("format")
-        raise InvalidRequest(f"{str(path)!r} has format {stored}, this program reads {FORMAT}")
+        raise InvalidRequest(f"{str(path)!r} has format {stored}; this program reads {FORMAT}")
     try:
         parts = REQUEST_PARTS | ({MODEL: dict} if MODEL in attributes else {})
         request = {name: json.loads(attributes[name]) for name in parts}
@@ -109,9 +109,9 @@ class SweepStore:
 
     @contextmanager
     def open(self) -> Iterator[None]:
-        """Context with the created or resumed store, locked against other sweeps.
+        """Context that creates or resumes the store, and locks it against other sweeps.
 
-        Raises InvalidRequest if the path has other contents or another request, or is locked, and
+        Raises InvalidRequest if the path holds foreign files or another sweep, or is locked, and
         StoreError if it cannot be written.
         """
         check_folder(self.path)
@@ -133,14 +133,14 @@ class SweepStore:
                     consolidate(self.path)
 
     def write(self, number: int, block: Mapping[str, NDArray[Any]]) -> None:
-        """Write a block (quantity -> values over its box), then its entry in the manifest."""
+        """Write a block (quantity -> values over the block's box), then its manifest entry."""
         with store_errors(self.path):
             for name in filled_names(block):
                 self._quantity(name)[self.plan.box(number)] = block[name]
             self._root[DONE][number] = block_hash(self.plan, number, block)
 
     def read(self) -> Contents:
-        """All intact contents of the store."""
+        """Contents of the store's intact blocks."""
         return read(self.path, self.plan)
 
     @property
@@ -149,7 +149,7 @@ class SweepStore:
         return stored_attributes(self.path)
 
     def _write_frame(self) -> None:
-        """Write group, coordinates, derived parameters, and finally the manifest.
+        """Write group, coordinates and derived parameters, and create a missing manifest.
 
         Unreadable metadata of a quantity are rewritten, and the quantity's chunks are kept.
         """
@@ -160,11 +160,11 @@ class SweepStore:
             self.path, mode="a", zarr_format=3, attributes=attributes_of(plan),
             use_consolidated=False,
         )  # fmt: skip
-        self._root.update_attributes({})  # removes consolidated metadata, which would be outdated
+        self._root.update_attributes({})  # removes outdated consolidated metadata
         for name, (dims, values) in plan.frame.items():
             fill = 0 if values.dtype.kind == "i" else float("nan")
             array = self._array(name, values.shape, values.shape, dims, values.dtype, fill)
-            array[...] = values  # existing values are equal, or damaged
+            array[...] = values  # replaces equal or damaged values
         for name in _arrays(self.path, plan)[1]:
             self._quantity(name)
         self._array(DONE, (len(plan.blocks),), (1,), (BLOCK,), np.uint32, 0)
@@ -175,7 +175,7 @@ class SweepStore:
         return self._array(name, *layout(self.plan, name), number_kind(name), fill)
 
     def _array(self, name: str, shape: Any, chunks: Any, dims: Any, dtype: Any, fill: Any) -> Any:
-        """Existing array of this shape, else a newly created one."""
+        """Existing array of this shape, or else a new array."""
         from zarr.codecs import Crc32cCodec, ZstdCodec
 
         if name in self._opened:
@@ -193,7 +193,7 @@ class SweepStore:
 
 
 def read(path: Path, plan: Plan) -> Contents:
-    """Intact contents of a store with this plan, and the damage of its blocks.
+    """Contents of the intact blocks of a store with this plan, and damage of the other blocks.
 
     Raises InvalidRequest if the manifest cannot be read.
     """
@@ -205,13 +205,13 @@ def read(path: Path, plan: Plan) -> Contents:
         damage = dict.fromkeys(finished, f"{name} cannot be read ({why})") | damage
     for name, array in arrays.items():
         values[name], unreadable = _values(array, plan, name, finished)
-        damage = unreadable | damage  # of several damages of a block the first is kept
+        damage = unreadable | damage  # keeps the first damage of each block
     for number in finished:
         if number in damage:
             continue
         block = {name: values[name][plan.box(number)] for name in arrays}
         if block_hash(plan, number, block) != done[number]:
-            damage[number] = "its values are not those that were written for its points"
+            damage[number] = "its values differ from those that were written for its points"
     contents = Contents(dict(sorted(values.items())), done, damage)
     for number in contents.pending:
         for each in values.values():
@@ -222,8 +222,8 @@ def read(path: Path, plan: Plan) -> Contents:
 def _values(
     array: Any, plan: Plan, name: str, blocks: list[int]
 ) -> tuple[NDArray[Any], dict[int, str]]:
-    """Array of a quantity over the grid, and the unreadable blocks among `blocks` with reasons."""
-    with suppress(Exception):  # one read takes a quarter of the time of reading all chunks
+    """Array of a quantity over the grid; number of each unreadable block in `blocks` -> reason."""
+    with suppress(Exception):  # four times as fast as reading chunk by chunk
         return np.require(array[...], number_kind(name), "W"), {}
     values, unreadable = empty(plan, name), dict[int, str]()
     for number in blocks:
@@ -236,10 +236,10 @@ def _values(
 
 
 def _open_array(path: Path, shape: tuple[int, ...], mode: Any = "r") -> Any:
-    """Open an array of a store; raises an error for an unreadable array or another shape."""
+    """Open an array of a store; raises an exception if it is unreadable or has another shape."""
     import zarr
 
-    # Parse the metadata first: zarr reports damage in hundreds of lines.
+    # The metadata are parsed first, because zarr reports their damage in hundreds of lines.
     json.loads((path / "zarr.json").read_text(encoding="utf-8"))
     array = zarr.open_array(path, mode=mode, zarr_format=3)
     if array.shape != shape:
@@ -248,7 +248,7 @@ def _open_array(path: Path, shape: tuple[int, ...], mode: Any = "r") -> Any:
 
 
 def _arrays(path: Path, plan: Plan) -> tuple[dict[str, Any], dict[str, str]]:
-    """Arrays of quantities, and quantity -> reason for arrays that cannot be opened."""
+    """Quantity -> array; quantity whose array cannot be opened -> reason."""
     names = {entry.name for entry in path.iterdir() if (entry / "zarr.json").exists()}
     arrays: dict[str, Any] = {}
     broken: dict[str, str] = {}
@@ -261,7 +261,7 @@ def _arrays(path: Path, plan: Plan) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def _manifest(path: Path, plan: Plan) -> NDArray[np.uint32]:
-    """Read the manifest with 0 for unreadable entries, so that their blocks are run again."""
+    """Read the manifest; unreadable entries become 0, so that their blocks are run again."""
     done = np.zeros(len(plan.blocks), np.uint32)
     try:
         array = _open_array(path / DONE, done.shape)

@@ -1,8 +1,8 @@
 """Workers that run the points of a sweep: the calling process, or other processes.
 
-All workers, also those of `dynamics.sweep.cluster`, take calls and return futures. A process that
-dies, killed by a user or for lack of memory, fails only the future of its own call, whose points
-`dynamics.sweep.run` runs again.
+All workers, also those of `dynamics.sweep.cluster`, take calls and return futures. If a process
+dies, killed by a user or for lack of memory, only the future of its own call fails; the module
+`dynamics.sweep.run` then runs the points of this call again.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class Workers(ABC):
     """Interface of the workers of a sweep."""
 
     size: float = 1
-    """Most simultaneous calls."""
+    """Maximum number of simultaneous calls."""
     lost: tuple[type[BaseException], ...] = ()
-    """Exceptions of a future that mean that the worker of its call died."""
+    """Exceptions that a future raises if the worker of its call died."""
 
     @abstractmethod
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
@@ -51,7 +51,7 @@ class Workers(ABC):
 
 
 class InProcess(Workers):
-    """The calling process, which runs a call at once, also for models without a file."""
+    """The calling process as a worker: it runs a call at once, also for a model without a file."""
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Run a call and return a finished future."""
@@ -64,10 +64,10 @@ class InProcess(Workers):
 
 
 class WorkerPool(Workers):
-    """Processes on this machine, each a loky pool of size one: a crash fails one call only.
+    """Processes on this machine; each is a loky pool of size one, so a crash fails only one call.
 
     The processes start at once and load the system `reference` while the sweep is prepared. A
-    process refuses a model whose parts have other hashes than `digests`.
+    process refuses a model if the hashes of its parts differ from `digests`.
     """
 
     def __init__(self, size: int, reference: str, digests: Mapping[str, str]) -> None:
@@ -103,8 +103,8 @@ class WorkerPool(Workers):
         os.environ[SAFE_PATH] = "1"  # the resource tracker process inherits it
         try:
             executor = ProcessPoolExecutor(max_workers=1, env=ENVIRONMENT)
-            resource_tracker.ensure_running()  # started later, the tracker would unblock Ctrl-C
-            # Workers inherit a blocked Ctrl-C, because the sweep handles it and ends its workers.
+            resource_tracker.ensure_running()  # if started later, it would unblock Ctrl-C
+            # Workers inherit a blocked Ctrl-C; the calling process handles it and ends them.
             mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             try:
                 executor.submit(_prepare_worker, os.getpid(), *self._system)

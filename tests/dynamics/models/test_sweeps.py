@@ -137,7 +137,7 @@ def test_a_model_without_a_file_sweeps_in_this_process_only(tmp_path):
     expected = 2.0 - 1.5 * 0.9**10
     assert float(found.dataset["w_0"].sel(n=2, a=2.0)) == pytest.approx(expected, rel=1e-14)
     for how in ({"workers": 2}, {"scheduler": "tcp://127.0.0.1:9"}):
-        with pytest.raises(InvalidRequest, match="is in this one only"):
+        with pytest.raises(InvalidRequest, match="is in this process only"):
             dynamics.sweep(small, given, tmp_path / "n.zarr", **how)
     assert not (tmp_path / "n.zarr").exists()
 

@@ -73,7 +73,7 @@ def test_pairs_walk_together():
         ({"d": "2:6"}, "a:b:n or a:b:n:log; nearest: d=2:6:3"),
         ({"d": "2:7:x"}, "a:b:n or a:b:n:log; nearest: d=2:7:2"),
         ({"q": "0.1:x:4"}, "is not a grid"),
-        ({"q": "0:1:4:log"}, "is logarithmic over 0"),
+        ({"q": "0:1:4:log"}, "is logarithmic and has an end <= 0"),
         ({"q": "0.1:0.9:1"}, "has one point but two ends"),
         ({"q": "0.1:0.9:2.5"}, "is not a whole number"),
         ({"q": "0.1,0.1"}, "occurs 2 times"),

@@ -40,7 +40,7 @@ def test_a_store_of_other_versions_is_read_but_not_continued(small, tmp_path):
     head["attributes"]["format"] = 99
     (out / "zarr.json").write_text(json.dumps(head))
     for reads in (dynamics.load, status, lambda out: dynamics.sweep(SYSTEM, GIVEN, out)):
-        with pytest.raises(InvalidRequest, match="has format 99, this program reads 1"):
+        with pytest.raises(InvalidRequest, match="has format 99; this program reads 1"):
             reads(out)
 
 
@@ -88,10 +88,10 @@ def test_a_block_in_the_place_of_another_is_seen(small, tmp_path, names, files):
     assert files(out) != files(small[0])
     found = status(out)
     assert list(found["damaged"].items()) == [
-        ("4", "its values are not those that were written for its points")
+        ("4", "its values differ from those that were written for its points")
     ]
     assert found["done"] == found["blocks"] - 1
-    with pytest.raises(InvalidRequest, match="block 4: its values are not those"):
+    with pytest.raises(InvalidRequest, match="block 4: its values differ from those"):
         dynamics.load(out)
     dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5)
     assert files(out) == files(small[0])
@@ -101,7 +101,7 @@ def test_other_places_are_refused(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("x")
     (tmp_path / "file").write_text("x")
-    for name, message in [("mine", "holds other files"), ("file", "is not a folder")]:
+    for name, message in [("mine", "holds foreign files"), ("file", "is not a folder")]:
         with pytest.raises(InvalidRequest, match=message):
             dynamics.sweep(SYSTEM, GIVEN, tmp_path / name, workers=0)
     short = dynamics.descend(SYSTEM.ReducedPopulation(SYSTEM.Parameters(D=8, C=2)), 0.01, 5)
@@ -114,7 +114,7 @@ def test_other_places_are_refused(tmp_path):
 
 def test_two_sweeps_do_not_share_a_store(small):
     out, found = small
-    with SweepStore(out, found.plan).open(), pytest.raises(InvalidRequest, match="at work"):
+    with SweepStore(out, found.plan).open(), pytest.raises(InvalidRequest, match="is writing"):
         dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5)
 
 
@@ -145,7 +145,7 @@ def test_a_store_with_a_file_of_the_user_is_refused_and_not_touched(small, tmp_p
     (out / f"risk/c.{32 * 'a'}.partial").write_bytes(b"x")
     (out / "done" / "c" / "3").unlink()
     before = entries(out)
-    with pytest.raises(InvalidRequest, match=rf"holds other files \({name}\)") as caught:
+    with pytest.raises(InvalidRequest, match=rf"holds foreign files \({name}\)") as caught:
         dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5)
     assert "\n" not in str(caught.value)
     assert entries(out) == before

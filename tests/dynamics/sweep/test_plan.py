@@ -66,8 +66,8 @@ def test_defaults_of_the_run():
         ({"eta": "0,-0.1"}, "too small"),
         ({"full": "empirical", "samples": 0}, "samples=0 is too small"),
         ({"random_sets": "mixd"}, "random_sets='mixd' is unknown"),
-        ({"random_sets": "any,mixed"}, "random_sets='any,mixed' is not an axis"),
-        ({"random_sets": ["any", "mixed"]}, "random_sets is one word in a sweep"),
+        ({"random_sets": "any,mixed"}, "random_sets='any,mixed' is not one word"),
+        ({"random_sets": ["any", "mixed"]}, "random_sets cannot be an axis"),
         ({"seed": "0,1"}, "seed needs --full empirical or --expectation sampled"),
     ],
 )
