@@ -234,7 +234,7 @@ def test_the_law_is_that_of_plain_numpy(twin, constants):
     system, random = dynamics.load_system(twin.__name__), np.random.default_rng(3)
     law = system.Parameters(**constants)
     full = system.FullPopulation(law)
-    for scale in (0.2, 0.7):
+    for scale in (0.05, 0.7):
         state = scale * random.standard_normal(full.layout.size)
         theta = {name: full.layout.part(state, name) for name in full.layout.names}
         found = {"risk": full.risk(state), **full.observables(state)}
