@@ -34,8 +34,8 @@ QUARTERS = (0.25, 0.5, 0.75)
 class Setting:
     """Settings of the measures of attention maps.
 
-    `grid` gives the numbers of rows and columns of patches; None stands for a square grid. `k` is
-    the number of keys compared for each query. The first `skip` tokens of a map are removed. With
+    `grid` gives the numbers of rows and columns of patches, by default of a square grid; `k` is the
+    number of keys compared for each query. The first `skip` tokens of a map are removed. With
     `off_diagonal`, means are over pairs of different queries only.
     """
 
@@ -85,7 +85,7 @@ def diversity(
 ) -> FloatArray:
     """Attention diversity of every map of a stack; `dynamics.attention_maps` has the definition.
 
-    A map with P = 4096 takes about a second: P^2 / 2 distances between vectors of length 2 k.
+    A map with P = 4096 takes about a second, for P^2 / 2 distances between vectors of length 2 k.
 
     Parameters
     ----------
@@ -286,7 +286,7 @@ def _complete(array: NDArray[Any], setting: Setting) -> Setting:
 
 
 def _stochastic(array: NDArray[Any], index: tuple[int, ...], skip: int) -> FloatArray:
-    """Validated map of a stack; after removal of tokens, each row is divided by its sum."""
+    """Validated map of a stack; if tokens are skipped, each remaining row is divided by its sum."""
     square = np.asarray(array[index], dtype=np.float64)
     sums = square.sum(axis=1)
     # NaN weights fail this check, since comparisons with NaN are False.

@@ -20,7 +20,7 @@ _FOUND: dict[str, Any] = {}
 def kept(key: tuple[Any, ...], find: Callable[[], Any]) -> Any:
     """Result of `find` for a key; it is computed at the first call and stored on disk.
 
-    The result consists of JSON types. It may depend only on the ``repr`` of the key and on the
+    The result consists of JSON types, and may depend only on the ``repr`` of the key and on the
     version of JAX.
     """
     digest = hashlib.sha256(repr((key, FORMAT, version("jax"))).encode()).hexdigest()[:32]

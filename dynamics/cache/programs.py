@@ -84,7 +84,7 @@ class _Programs:
         self._path = folder
 
     def get(self, key: str) -> bytes | None:
-        """Program stored under a key; None, if missing or damaged, makes JAX compile it."""
+        """Program stored under a key, or None if missing or damaged (JAX then compiles it)."""
         path = self._path / f"{key}.program"
         try:
             content = path.read_bytes()

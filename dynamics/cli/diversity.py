@@ -50,7 +50,7 @@ def add_flags(parser: Parser) -> None:
 
 
 def execute(request: CommandRequest) -> int:
-    """Measure attention maps, draw, print, and return the exit code."""
+    """Measure attention maps, draw and print the results, and return the exit code."""
     options = request.flags
     paths = [request.path, *options.get("others", [])]
     names = _names(paths)

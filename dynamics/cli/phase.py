@@ -77,7 +77,7 @@ def add_flags(parser: Parser) -> None:
 
 
 def execute(request: CommandRequest) -> int:
-    """Draw a picture of a sweep, write, print, and return the exit code."""
+    """Draw a picture of a sweep, write and print the results, and return the exit code."""
     from dynamics.phase_diagrams.selection import hold
     from dynamics.sweep import load
     from dynamics.sweep.result import EXPORTS

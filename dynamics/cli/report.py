@@ -296,7 +296,7 @@ def departs(result: Any) -> bool:
 
 
 def _departures(system: System, result: Comparison) -> list[str]:
-    """A line for every state: times of departure from the reduced run, and final deviation."""
+    """Line of every state: its times of departure from the reduced run, and final deviation."""
     times = [result.departures(share) for share in DEPARTURE_SHARES]
     heads = "".join(f"{f'{100 * share:g} %':<26}" for share in DEPARTURE_SHARES)
     lines = ["", f"{'away for good by':<20}{heads}at the end (relative)"]

@@ -97,7 +97,7 @@ def add_flags(parser: Parser) -> None:
 
 
 def execute(request: CommandRequest) -> int:
-    """Train, write, print, and return the exit code."""
+    """Train, write and print the results, and return the exit code."""
     flags, system = request.flags, request.system
     full = flags.get("full", "population" if request.command == "compare" else None)
     if full not in (None, *FULL):
@@ -313,7 +313,7 @@ def _deliver(
     showcase: str,
     beside: Beside | None = None,
 ) -> int:
-    """Write result, summary and pictures; print; return the exit code.
+    """Write and print a result, with its summary and pictures, and return the exit code.
 
     The mapping `plain` is the request in JSON types; `showcase` is a sentence on default
     parameters. If the folder cannot be written, the numbers go to a temporary folder.

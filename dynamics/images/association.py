@@ -42,7 +42,7 @@ class Association(NamedTuple):
 
 
 def neighbours(rows: int, columns: int) -> NDArray[np.bool_]:
-    """Mask, shape (D, D), of the pairs of squares of a grid with a common side; D squares in all.
+    """Mask, shape (D, D), of the pairs with a common side among the D squares of a grid.
 
     Examples
     --------

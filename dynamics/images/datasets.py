@@ -209,7 +209,7 @@ def _file(*paths: Path) -> Path | None:
 
 
 def _idx(folder: Path) -> Images | None:
-    """Read MNIST-like files in a folder or in torchvision's subfolders; None without files."""
+    """Read MNIST-like files in a folder or in torchvision's subfolders, or return None."""
     below = [folder / name / "raw" for name in ("MNIST", "FashionMNIST", "KMNIST")]
     for path in (folder, folder / "raw", *below):
         stems = [path / f"{which}-images-idx3-ubyte" for which in ("train", "t10k")]
@@ -254,7 +254,7 @@ def _cifar_part(folder: Path, names: Sequence[str]) -> Part:
 
 
 def _svhn(folder: Path) -> Images | None:
-    """Read SVHN in format 2, where class 0 has the label 10; None if there are no files."""
+    """Read SVHN in format 2, where class 0 has the label 10, or return None without files."""
     files = tuple(_file(folder / f"{which}_32x32.mat") for which in ("train", "test"))
     return _both(folder, str(folder), files, _svhn_part)
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 SEED = "seed"
 WIDE = 3.0
-"""Minimum ratio of the last to the first value of a logarithmic axis."""
+"""Minimum ratio of the last to the first value of an axis; below it the axis is linear."""
 DECADE = 10.0
 NEAR = 1e-9
 """Maximum relative difference of a requested value from the grid value that it selects."""

@@ -26,7 +26,8 @@ from theory.summary import summarized
 MOST_SLOPE = 50.0
 """Maximum slope s; with it, p rises from 12 % to 88 % while N grows by 8 %."""
 DROP = 1.920729410347062
-"""Log-likelihood, maximum minus value at an end of the interval: half chi^2_1's 95 % quantile."""
+"""Log-likelihood at its maximum minus that at an end of the confidence interval: half the 95 %
+quantile of chi^2_1."""
 NORMAL = 1.959963984540054
 """The 97.5 % quantile of the standard normal distribution."""
 THIRDS = 60
@@ -132,7 +133,7 @@ class _Fit:
         return float((self.k * centred).sum()) > 0
 
     def profile(self, u: float) -> tuple[float, float]:
-        """Maximum over s of the log-likelihood, which is concave in s, at fixed u; maximizing s."""
+        """Maximum of the log-likelihood over s at fixed u, and the s at which it is attained."""
         from scipy.optimize import brentq
 
         z, s = self.x - u, MOST_SLOPE

@@ -121,7 +121,7 @@ class Expression:
         return result
 
     def _entry(self, values: Mapping[str, Any]) -> float:
-        """Value of the formula for one entry of each array; NaN if undefined."""
+        """Value of the formula for one entry of each array, or NaN if undefined."""
         try:
             return float(self._evaluate(self._tree, values))
         except (ArithmeticError, ValueError):

@@ -21,7 +21,7 @@ SPACED = {*"=<>≤≥≈∝→∈≫≪≠≡∼+-−×⋅·∀∃∧∨⟹⟶�
 """Operators printed with a space on both sides."""
 FUNCTIONS = {"exp", "log", "ln", "max", "min", "sup", "inf", "sin", "cos", "tanh", "arg", "lim"}
 UPRIGHT = re.compile(r'(?<=\w)</mi><mi mathvariant="normal">(?=\w)')
-"""Text between two letters of an upright word; MathML has an element for each letter."""
+"""Text between two letters of an upright word, because each letter is an element of MathML."""
 FUNCTION = rf"<mi>(?:{'|'.join(sorted(FUNCTIONS))})</mi>"
 LETTER = "(?:mi|mn|mrow|msub|msup|mfrac)"
 THIN = '<mspace width="0.167em" />'
@@ -132,7 +132,7 @@ def _written(node: ElementTree.Element) -> str:
 
 
 def _joined(parts: list[ElementTree.Element]) -> str:
-    """Join texts of elements; adjacent letters are separated by a space."""
+    """Join the plain texts of elements; a space separates adjacent letters."""
     text = ""
     for part in parts:
         piece = _written(part)

@@ -250,7 +250,7 @@ def obstacle(path: Path) -> str:
 
 
 def _foreign(path: Path) -> str:
-    """Text naming the first entry of a folder that is not part of a result; empty if all are."""
+    """Reason why a path is not a result, or which entry of it is not part of a result; or empty."""
     if not os.path.lexists(path):
         return ""
     if path.is_dir() and not any(path.iterdir()):
@@ -270,7 +270,7 @@ def _foreign(path: Path) -> str:
 
 
 def _written(path: Path) -> set[str]:
-    """Files listed in a command's summary, the summary included; empty without a summary."""
+    """Names of the files listed in a command's summary, and of the summary; empty without it."""
     try:
         summary = json.loads((path / "summary.json").read_text(encoding="utf-8"))
         return {"summary.json", *summary["files"]}

@@ -259,13 +259,13 @@ def explained(
 
 
 def first_not_finite(states: FloatArray, observables: Mapping[str, FloatArray]) -> int | None:
-    """Index of the first record whose state or risk is not finite; None if all are finite."""
+    """Index of the first record whose state or risk is not finite, or None if all are finite."""
     finite = np.isfinite(states).all(axis=1) & np.isfinite(observables.get("risk", 0.0))
     return None if finite.all() else int(np.argmin(finite))
 
 
 def undefined(observables: Mapping[str, FloatArray]) -> str:
-    """Remark naming the observables that are not finite in the last record; empty if all are."""
+    """Remark on the observables that are not finite in the last record; empty if all are finite."""
     names = [name for name, values in observables.items() if not isfinite(values[-1])]
     return f"not finite at the end: {', '.join(names)}" if names else ""
 

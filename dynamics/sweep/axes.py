@@ -43,14 +43,14 @@ Number = int | float
 
 @dataclass(frozen=True)
 class Axis:
-    """A swept name and its values, in order."""
+    """A swept name and its values; points of the grid follow the order of the values."""
 
     name: str
     values: tuple[Number, ...]
 
 
 def _exact(name: str, text: str) -> Fraction | None:
-    """Exact value of a written number, or value of a formula to 15 digits; None for other text."""
+    """Exact value of a written number, value of a formula to 15 digits, or None for other text."""
     number = _number(name, text)
     if number is None:
         return None
@@ -119,7 +119,7 @@ def spaced(name: str, text: str) -> tuple[Number, ...]:
 
 
 def _number(name: str, text: str) -> Number | None:
-    """Value of a number or of constant arithmetic such as ``16/196``; None for other text."""
+    """Value of a number or of constant arithmetic such as ``16/196``, or None for other text."""
     for kind in (int, float):
         try:
             number: Number = kind(text)
@@ -220,7 +220,7 @@ class Grid:
         return point
 
     def table(self, name: str) -> NDArray[np.float64]:
-        """Values of a derived name over the grid; NaN where the name's formula is undefined."""
+        """Values of a derived name over the grid, NaN where the name's formula is undefined."""
         values = np.full(self.shape, np.nan)
         with progress.bar("formulas", values.size, unit="points") as bar:
             for index in self:

@@ -119,7 +119,7 @@ class Plan:
 
     @cached_property
     def invalid_reasons(self) -> Mapping[Index, str]:
-        """Index -> reason of all invalid points, after validating every point.
+        """Index of an invalid point -> reason; every point of the grid is validated.
 
         Raises InvalidRequest if all points are invalid.
         """
@@ -358,7 +358,7 @@ def restored(request: Mapping[str, Any], presentation: Presentation | None = Non
 
 
 def block_shape(shape: Sequence[int]) -> tuple[int, ...]:
-    """Shape of a block: the whole last dimensions, a part of the one before, then ones."""
+    """Shape of a block: the whole last dimensions, a part of one dimension, and 1 before it."""
     left = min(MOST_IN_BLOCK, ceil(prod(shape) / BLOCKS))
     parts: list[int] = []
     for length in reversed(shape):

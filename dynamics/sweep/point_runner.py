@@ -198,7 +198,7 @@ def _row(run: Trajectory) -> Row:
 
 
 def _path(run: Trajectory, records: int) -> Path:
-    """Series of the time, the scalars and the observables; NaN after the end of the run."""
+    """Series of the time, the scalars and the observables, with NaN after the end of the run."""
     if not records:
         return {}
     series = {"time": run.time} | run.scalars
