@@ -7,13 +7,13 @@
 >>> print(f"T1 at time {run.events['T1'].time:.0f}")
 T1 at time 759
 
-Submodules are imported on first use; sympy and numba are imported with the first system.
+The package imports sympy with the first system, and numba with the first compiled loop.
 """
 
 from dynamics.training.progress import is_command, leave_at_signals
 
 if is_command():
-    leave_at_signals()  # during the imports below
+    leave_at_signals()  # also during the imports below
 
 from dynamics.analysis.comparison import compare
 from dynamics.analysis.overlay import overlay

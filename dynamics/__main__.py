@@ -1,4 +1,4 @@
-"""``python -m dynamics`` is ``attdyn``."""
+"""Run the command ``attdyn`` by ``python -m dynamics``."""
 
 import sys
 

@@ -12,11 +12,11 @@ class Contrast:
     """Reduced run at other parameters, plotted and reported with the default comparison."""
 
     parameters: Mapping[str, Any]
-    """Parameter -> value, where it differs from the parameters of the comparison."""
+    """Parameter -> value, for parameters whose value differs from that in the comparison."""
     overlaid: tuple[str, ...]
     """States and observables plotted for both runs."""
     remark: Callable[[Any], str]
-    """Function: Parameters -> sentences on the difference between the two runs."""
+    """Function from Parameters to sentences on the difference between the two runs."""
 
 
 @dataclass(frozen=True)
@@ -24,14 +24,13 @@ class DefaultRun:
     """Default run of a command, called the system's showcase in messages."""
 
     parameters: Mapping[str, Any]
-    """Parameter -> value, where it differs from the default of ``Parameters``."""
+    """Parameter -> value, for parameters whose value differs from the default."""
     eta: float
     steps: int
     samples: int = 0
     contrast: Contrast | None = None
     presumes: Mapping[str, Any] = field(default_factory=dict)
-    """Parameter -> value that the user must not override for ``parameters`` to apply, such as a
-    family."""
+    """Parameter -> required value; if the user gives another value, ``parameters`` do not apply."""
     remarks: Mapping[str, str] = field(default_factory=dict)
     """Parameter -> sentence printed if the default run sets it."""
     rule: str = "gd"

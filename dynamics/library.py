@@ -8,7 +8,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 STARTS = re.compile(r"^(def start\b|start\s*=)", re.MULTILINE)
-"""Pattern of a line that every library model has, and other modules of the folder lack."""
+"""Pattern of a definition of ``start``, which only library models have in their folder."""
 
 
 def library_file(name: str) -> Path:

@@ -19,10 +19,9 @@ from theory.notation import Notation, NotationEntry
 ATTRIBUTE = "presentation"
 """Key under which the attributes of a dataset hold the presentation, as JSON."""
 LOOKS = 6
-"""Most curves of a panel with distinct colours and markers."""
+"""Maximum number of curves of a panel: the number of distinct colours and markers."""
 PLAIN_PANELS, PLAIN_OVERLAID = 4, 4
-"""For a problem without a plot description: most panels of scalars, and most states in an
-overlay."""
+"""Without a plot description: maximum number of panels of scalars, and of scalars in an overlay."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ class Panel:
     logarithmic: bool = False
     """Whether the vertical axis is logarithmic; negative curves then show absolute values."""
     level: str = ""
-    """Formula in the parameters at which a line is drawn (``"D/2"``); empty for no line."""
+    """Height of a horizontal line as a formula in the parameters (``"D/2"``); empty for no line."""
     label: str = ""
     """Label of the vertical axis; default: the symbols of the curves."""
     words: tuple[str, ...] = ()
@@ -64,9 +63,9 @@ class PlotDescription:
     spans: tuple[tuple[str, str | None, str | None], ...] = ()
     """Phases as (name, event at the begin or None, event at the end or None)."""
     marks: Mapping[str, str] = field(default_factory=dict)
-    """Event -> symbol of an event drawn as a solid line."""
+    """Event that is drawn as a solid line -> its symbol."""
     asides: Mapping[str, str] = field(default_factory=dict)
-    """Event -> symbol of an event drawn as a dotted line."""
+    """Event that is drawn as a dotted line -> its symbol."""
     overlaid: tuple[str, ...] = ()
     """States and observables that an overlay of several runs shows."""
     alone: Mapping[str, str] = field(default_factory=dict)
@@ -141,7 +140,7 @@ class Presentation:
 
     @classmethod
     def plain(cls, source: Any) -> Presentation:
-        """Presentation of a Problem or Trajectory without its own: its scalars and risk."""
+        """Presentation of a Problem or Trajectory that has none: panels of scalars and risk."""
         title = str(source.system)
         scalars = source.layout.scalars
         return cls(
@@ -166,7 +165,7 @@ class Presentation:
 
     @classmethod
     def from_attributes(cls, attributes: Mapping[Any, Any]) -> Presentation | None:
-        """Presentation stored in the attributes of a dataset, or None if not stored."""
+        """Presentation stored in the attributes of a dataset, or None if they contain none."""
         text = attributes.get(ATTRIBUTE)
         return None if text is None else cls.from_json(json.loads(text))
 

@@ -69,12 +69,12 @@ class Derivation:
         raise InvalidRequest("expressions need a model file; a paper has them in its derivation")
 
     def first_integrals(self, parameters: Any = None) -> Any:
-        """Conserved quantities f(x) + g(y) of the gradient flow of a model file in two scalars."""
+        """Conserved quantities f(x) + g(y) of the flow of a model file in the scalars x and y."""
         raise InvalidRequest("first integrals need a model file; a paper has them as lemmas")
 
 
 def _with_rule(page: Page, rule: UpdateRule) -> Page:
-    """Append to a paper's page the section on `rule`, if it is not gradient descent."""
+    """Append the section on `rule` to a paper's page, unless `rule` is gradient descent."""
     if rule.plain:
         return page
     from theory.rule_page import SPELLED, rule_section
@@ -194,8 +194,8 @@ class System:
     def risk(self, parameters: Any = None) -> sympy.Expr:
         """Population risk as an expression in the scalars of the closure and real constants.
 
-        Numbers that the model's functions `law`, `fixed` and `start` compute are written as the
-        simplest fraction that rounds to them.
+        A number that the model's function `law`, `fixed` or `start` computes is written as the
+        simplest fraction that rounds to it.
 
         Parameters
         ----------
@@ -219,14 +219,14 @@ class System:
     def recursion(self, parameters: Any = None) -> dict[str, sympy.Expr]:
         """Scalar -> expression of its value after one step of gradient descent.
 
-        The parameters default to those of the system; invalid requests are refused as by `risk`.
+        `parameters` default to those of the system. Raises InvalidRequest in the cases of `risk`.
         """
         return self.derivation.expressions(parameters).recursion()
 
     def first_integrals(self, parameters: Any = None) -> tuple[tuple[sympy.Expr, float], ...]:
-        """Conserved quantities f(x) + g(y) of the flow in two scalars, with their initial values.
+        """Conserved quantities f(x) + g(y) of the flow in scalars x and y, with initial values.
 
-        The parameters default to those of the system; invalid requests are refused as by `risk`.
+        `parameters` default to those of the system. Raises InvalidRequest in the cases of `risk`.
 
         Examples
         --------

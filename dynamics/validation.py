@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 BRIEF = 60
-"""Most characters of a long list or name in a message."""
+"""Maximum number of characters of a name in a message; a longer name is cut."""
 SHOWN = 100
-"""Most characters of a value in a message."""
+"""Maximum number of characters of a value in a message; a longer value loses its middle."""
 LONGEST = 290
-"""Most characters of a message, so that a printed line has at most 300."""
+"""Maximum number of characters of a message, so that a printed line has at most 300."""
 NEAR = 0.55
-"""Least similarity (0 to 1) at which a known flag or file is suggested for an unknown one."""
+"""Minimum similarity (0 to 1) for the suggestion of a known flag or file for an unknown one."""
 SYNONYMS = {
     "eta": ("lr", "rate", "learning_rate", "step_size", "stepsize"),
     "samples": ("n", "num_samples", "n_samples", "size"),
@@ -269,7 +269,7 @@ def path_of(parameter: str, value: object) -> Path:
         refuse(parameter, value, "is not a path", "a path", "'results'")
     path = Path(value)
     if "\0" in str(path):
-        refuse(parameter, str(path), "holds a null character", "a path without", "'results'")
+        refuse(parameter, str(path), "holds a null character", "a path without one", "'results'")
     try:
         return path.expanduser()
     except RuntimeError:
@@ -278,7 +278,7 @@ def path_of(parameter: str, value: object) -> Path:
 
 
 def random_stream(seed: object, name: str = "seed") -> Generator:
-    """Random generator of a seed (an integer from 0); a Generator is returned unchanged.
+    """Random generator of a seed (an integer of at least 0); a Generator is returned unchanged.
 
     Raises InvalidRequest, with the parameter called `name`, for any other seed.
     """

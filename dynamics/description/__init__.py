@@ -37,10 +37,10 @@ __all__ = ["KINDS", "Definition", "Description", "Statement", "Symbol", "describ
 
 CONSTANT, ARRAY, SCALAR, OTHER = KINDS
 ATTRIBUTE = re.compile(r"^(\w[\w, ]*) : .*\n((?:[ \t]+.*\n?|\n)*)", re.MULTILINE)
-"""A row of the Attributes section of a docstring: names, and the indented text below."""
+"""Row of the Attributes section of a docstring: names, and the indented text below them."""
 ATTRIBUTES = re.compile(r"Attributes\s*-+\n(.*?)(?:\n\s*Raises\s*-+|\Z)", re.DOTALL)
 MOST_RATES = 6
-"""Most rates of scalars and observables that are listed in separate rows."""
+"""Maximum number of rates with a row of their own; above it, one row stands for all rates."""
 
 
 def describe(
@@ -114,7 +114,7 @@ def _value(value: Any) -> str:
 
 
 def _remarks(parameters: type) -> dict[str, str]:
-    """Field of ``Parameters`` -> its docstring after the first semicolon.
+    """Field of ``Parameters`` -> text of its docstring after the first semicolon.
 
     The text after the semicolon states joint limits of several fields, and defaults that depend on
     other fields.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _, ARRAY, SCALAR, OTHER = KINDS
 LISTED = 24
-"""Most scalars that have separate rows; above, unnamed scalars of one array share a row."""
+"""Maximum number of scalars with separate rows; above it, unnamed ones share rows by array."""
 OUTSIDE = r"\mathrm{outside}"
 LETTERS = (
     Symbol("eta", r"\eta", OTHER, "learning rate"),
@@ -122,9 +122,9 @@ def events(model: Model, rules: Sequence[EventRule]) -> Iterator[Definition]:
 
 
 def returned(function: Callable[..., Any]) -> dict[str, str]:
-    """Key of the dict that a function returns -> its Python source; other returns have the key "".
+    """Python source of each value of a returned dict, by key; other returns have the key "".
 
-    The result is empty if the source of the function is missing.
+    The mapping is empty if the source of the function is missing.
 
     Examples
     --------

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from theory.page import Page
 
 WIDTH = 100
-"""Largest width of the text form, in columns."""
+"""Maximum width of the text form, in columns; longer lines are wrapped."""
 LONGEST_NAME = 26
-"""Longest name, in columns, whose meaning starts on the same line."""
+"""Maximum length of a name, in columns, with its meaning on the same line."""
 KINDS = ("Constants", "Trained arrays", "Scalars of the reduction", "Other letters")
 """Kinds of symbols, in the order of the page."""
 SPECIAL = {ord(sign): "\\" + sign for sign in "&%#_{}"}
@@ -34,7 +34,7 @@ SPECIAL |= str.maketrans({"^": r"\^{}", "~": r"\~{}", "\\": r"\textbackslash{}"}
 class Symbol:
     """A symbol of a model: its name in the code, LaTeX, kind and meaning.
 
-    `kind` is one of `KINDS`; `default` and `allowed` have the default and allowed values of a
+    `kind` is one of `KINDS`. `default` and `allowed` give the default and the allowed values of a
     constant.
     """
 
@@ -59,8 +59,8 @@ RATE = Symbol("d_x", r"\dot{x}", KINDS[-1], "rate of a scalar or an observable x
 class Definition:
     """An event or an observable, by its name in the code.
 
-    `words` has the meaning and, for an event, how it is detected; an event has no LaTeX symbol.
-    `code` has the Python source of a definition in a model file; `note` is an additional remark.
+    `words` gives the meaning, and for an event its detection; `latex` is empty for an event. `code`
+    gives the Python source of a definition in a model file; `note` is an additional remark.
     """
 
     name: str
@@ -84,9 +84,9 @@ class Statement:
 class Description:
     """The description of a system: model, symbols, observables, events, claims.
 
-    `prose` is the Markdown text of a model file's docstring, empty for built-in systems; `page` has
-    the law, the network, the risk and the step, in about five equations; `stability` says up to
-    which time the scalars are stable, if measured.
+    `prose` is the Markdown text of a model file's docstring, empty for built-in systems; `page`
+    shows the law, the network, the risk and the step, in about five equations. `stability` says up
+    to which time the scalars are stable, and is empty if this was not measured.
 
     Examples
     --------
@@ -195,7 +195,7 @@ class Description:
             ]
             lines += _items(kind, rows)
         for heading, definitions in self._definitions:
-            # An event has no letter.
+            # An event has no LaTeX symbol.
             names = (f"${one.latex}$" if one.latex else _code(one.name) for one in definitions)
             rows = list(zip(names, map(_definition_in_latex, definitions), strict=True))
             lines += _items(heading, rows)
@@ -239,8 +239,8 @@ def sought(rule: EventRule) -> str:
     since = f", sought from `{rule.after}` on" if rule.after else ""
     if isinstance(rule, RisesAgain):
         return (
-            f"least value before a rise to {rule.relative:.0%} above that at the beginning of the "
-            f"search, which lasts to the end of the run{since}"
+            "least value before a rise that lasts to the end of the run and exceeds the value at "
+            f"the beginning of the search by {rule.relative:.0%}{since}"
         )
     if isinstance(rule, ExceedsRunMaximum):
         return f"first step beyond the maximum over the whole run{since}"
@@ -304,7 +304,7 @@ def _marked(text: str) -> str:
 
 
 def _symbols_in_markdown(symbols: Sequence[Symbol]) -> str:
-    """Markdown table of symbols, with columns of defaults and limits if any."""
+    """Markdown table of symbols, with columns of defaults and limits if a symbol has any."""
     columns = ["symbol", "name", "meaning"]
     columns += ["default", "can be"] if any(one.default or one.allowed for one in symbols) else []
     lines = ["| " + " | ".join(columns) + " |", "|---" * len(columns) + "|"]

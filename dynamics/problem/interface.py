@@ -32,17 +32,18 @@ class Problem(ABC):
 
     A problem supplies ``initial_state``, ``gradient``, ``risk``, ``observables``,
     ``order_parameters``, ``advance`` and ``identity``. A full problem may have
-    ``orbit_values(states)``: reduced scalar -> all its entries, shape (records, entries). Any
-    problem may have ``gradient_error(state)``, ``gradient_failure(state)``, the reason why a state
-    has no gradient, and ``remarks(final)``: event -> remark, from the observables at the end.
+    ``orbit_values(states)``, a mapping from each reduced scalar to its entries, shape (records,
+    entries). Any problem may have three more methods: ``gradient_error(state)``;
+    ``gradient_failure(state)``, the reason why a state has no gradient; and ``remarks(final)``, a
+    mapping from event to remark, from the observables at the end of a run.
 
     `view` is the kind of the problem, such as ``"reduced population"``. The rules of `events` are
-    written in the order parameters `order_names`; `rates` names those computed from the gradient,
-    and a run oscillates if the first rate changes its sign at every step. `settings` are stored
-    with every run. `flows` says whether a gradient flow exists (False if training stays at kinks of
-    the loss), `autonomous` whether every step has the same data. `sampling_options` names the
-    options ``samples`` and ``seed`` of problems with random starts or laws replaced by samples;
-    `options` describes further options of a problem on samples.
+    written in the order parameters `order_names`. `rates` names the order parameters that are
+    computed from the gradient; a run oscillates if the first rate changes its sign at every step.
+    `settings` are stored with every run. `flows` says whether a gradient flow exists (False if
+    training stays at kinks of the loss), `autonomous` whether every step uses the same data.
+    `sampling_options` names the options ``samples`` and ``seed`` if the start is random or samples
+    replace the law; `options` describes further options of a problem on samples.
     """
 
     system: str
@@ -83,7 +84,7 @@ class Problem(ABC):
     @property
     @abstractmethod
     def identity(self) -> Mapping[str, Any]:
-        """Settings other than the parameters that determine the gradients."""
+        """Settings that determine the gradients, apart from `parameters`."""
 
     @property
     @abstractmethod
@@ -103,7 +104,7 @@ class Problem(ABC):
         """Observables at a state, by name."""
 
     def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
-        """Observables of states, shape (records, n): name -> values, shape (records,)."""
+        """Map each observable to its values, shape (records,), at `states`, shape (records, n)."""
         return columns_of([self.observables(state) for state in states])
 
     @abstractmethod
@@ -114,7 +115,7 @@ class Problem(ABC):
     def advance(
         self, state: FloatArray, updates: Updates, first: int, last: int, buffers: tuple[Any, ...]
     ) -> int:
-        """Take steps first, ..., last - 1 in place; see `dynamics.loops.kernels.advance`."""
+        """Take steps first, ..., last - 1 on `state`; see `dynamics.loops.kernels.advance`."""
 
     def under(self, regime: Regime) -> Self:
         """The same problem, for training by the update rules of another regime."""
@@ -125,7 +126,7 @@ class Problem(ABC):
         return None
 
     def entries_of(self, name: str) -> NDArray[np.bool_]:
-        """Mask of the entries of a state in a named part or parameter group, shape (n,).
+        """Mask, shape (n,), of the entries in the part or parameter group `name` of a state.
 
         Raises InvalidRequest for an unknown name.
         """
@@ -138,7 +139,7 @@ class Problem(ABC):
 
     @property
     def multiplicities(self) -> FloatArray:
-        """Number of trained entries for each number of a state, shape (n,)."""
+        """Number of trained entries that each number of a state stands for, shape (n,)."""
         return np.ones(self.layout.size)
 
     def moving(self, start: FloatArray) -> NDArray[np.bool_]:
@@ -172,9 +173,9 @@ class Problem(ABC):
     def curvature(self, state: ArrayLike, shares: FloatArray | float = 1.0) -> float:
         """Largest eigenvalue of the Jacobian of the gradient at a state, or NaN if not finite.
 
-        `shares` multiplies each entry of the gradient by the learning rate of the entry over the
-        first learning rate. A large problem without an exact Jacobian uses power iteration on
-        differences.
+        `shares`, by which the gradient is multiplied, holds the learning rate of each entry divided
+        by the largest learning rate. A problem with more than `SMALL` entries and without an exact
+        Jacobian uses power iteration on differences.
         """
         flat = self.layout.flatten(state)
         if flat.size > SMALL and not self.has_jacobian:
@@ -229,7 +230,7 @@ class ExpectedProblem(Problem):
     def jacobian(self, state: ArrayLike) -> FloatArray:
         """Jacobian of the gradient, shape (n, n); from differences if the risk has no Hessian.
 
-        On a reduced problem, row i is that of the Hessian of the risk, divided by the number of
+        On a reduced problem, row i is row i of the Hessian of the risk divided by the number of
         entries of scalar i.
         """
         if not self.has_jacobian:
@@ -243,7 +244,7 @@ class ExpectedProblem(Problem):
     def advance(
         self, state: FloatArray, updates: Updates, first: int, last: int, buffers: tuple[Any, ...]
     ) -> int:
-        """Take steps first, ..., last - 1 in place; see `dynamics.loops.kernels.advance`."""
+        """Take steps first, ..., last - 1 on `state`; see `dynamics.loops.kernels.advance`."""
         return self.expectation.advance(state, updates, first, last, buffers)
 
     def gradient_failure(self, state: ArrayLike) -> str:
@@ -281,7 +282,7 @@ def gradient_failure(problem: Problem, state: FloatArray) -> str:
 
 
 def columns_of(rows: Sequence[Mapping[str, float]]) -> dict[str, FloatArray]:
-    """Observables of every record as arrays, name -> values, with NaN where a record lacks one."""
+    """Map each observable to its values over the records, with NaN in records that lack it."""
     names = [*dict.fromkeys(name for row in rows for name in row)]
     return {name: np.array([row.get(name, np.nan) for row in rows], float) for name in names}
 

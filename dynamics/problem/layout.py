@@ -21,8 +21,8 @@ class Layout:
     """Names, shapes and parameter groups of the parts of a flat state.
 
     A scalar part has the shape ``()``; the parts of one group share a learning rate. `every_group`
-    has all groups in the order of their learning rates, if this differs from the order of the parts
-    or a group has no part.
+    lists all groups in the order of their learning rates. It may be empty if the parts have this
+    order and every group has a part.
     """
 
     names: tuple[str, ...]

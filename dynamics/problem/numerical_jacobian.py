@@ -9,7 +9,7 @@ import numpy as np
 from dynamics.problem.layout import FloatArray
 
 SMALL = 8
-"""Most entries of a state for which the whole Jacobian is computed from differences."""
+"""Maximum number of entries for a Jacobian from differences; above it, power iteration is used."""
 
 
 def central_differences(
@@ -30,7 +30,7 @@ def largest_eigenvalue(gradient: Callable[[FloatArray], FloatArray], state: Floa
     The eigenvalues of the Jacobian must be real.
     """
     eigenvalue = _power_iteration(gradient, state)
-    if eigenvalue < 0:  # after a shift, the largest eigenvalue has the largest size
+    if eigenvalue < 0:  # minus this one, the largest eigenvalue has the largest size
         eigenvalue += _power_iteration(gradient, state, eigenvalue)
     return eigenvalue
 

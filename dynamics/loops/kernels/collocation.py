@@ -65,7 +65,7 @@ after a failed step."""
 HOPELESS = 8.0
 """An unconverged step is rejected early if (error estimate / tolerance) is above this value."""
 QUIET = 1e-3
-"""The width control ignores an error estimate if (estimate / tolerance) is below this value."""
+"""The width control ignores the trend of errors if (estimate / tolerance) is at most this."""
 SPACING = 1e-15
 """Minimum time span of a step, relative to the time reached; below it, `integrate` is stuck."""
 
