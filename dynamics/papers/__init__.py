@@ -1,1 +1,1 @@
-"""The three papers: parameters, problems and presentations, beyond their model files."""
+"""Parameters, problems and presentations of the three papers, in addition to their model files."""

@@ -2,7 +2,7 @@ r"""Empirical problem of N sampled images and masks, every entry of Q free.
 
 .. math:: \hat L(Q) = \frac1N \sum_n \sum_{p \in M_n} \tfrac12 |F_p - X_p|^2
 
-A state is compared with the reduced problem by the mean of the entries that share a scalar.
+A scalar of the reduced problem is compared with the mean of the entries of Q that share it.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from theory.papers.masked_image_modeling.images import sampled_images
 @refusing
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT, kw_only=True)
 class MaskedTraining(Training):
-    """Options of training for the empirical problem; the defaults are the paper's.
+    """Options of training for the empirical problem, with the paper's values as defaults.
 
-    `start`: ``"zero"`` for Q = 0, or ``"random"`` for independent Gaussian entries of Q; `spread`:
-    standard deviation of the entries of a random start.
+    `start` is ``"zero"`` for Q = 0, or ``"random"`` for independent Gaussian entries of Q; `spread`
+    is the standard deviation of the entries of a random start.
     """
 
     start: word("zero", "random") = "zero"  # type: ignore[valid-type]
@@ -39,17 +39,18 @@ class MaskedTraining(Training):
 
 
 class FullEmpirical(FullProblem):
-    """Every entry of Q trained, on N sampled images with their masks.
+    """Training of every entry of Q on N sampled images with their masks.
 
     `samples`: number N; `seed`: seed of the samples, the start and the mini-batches; `**training`:
     ``start``, ``spread``, ``batch``, ``dtype``, see `MaskedTraining`. Raises InvalidRequest for an
-    invalid number of samples or option, or sizes that exceed memory.
+    invalid number of samples, an invalid option, or sizes that exceed memory.
 
     Notes
     -----
-    Q is expressed in the basis of positions and features. The gradient is that of the risk of all
-    samples; `advance` uses the batch of each step. With mini-batches the order parameters at a step
-    are those of its batch. The floor of the risk and the own attention are those of the samples.
+    Q is expressed in the basis of positions and features. The method `gradient` uses all samples;
+    `advance` uses the batch of each step. With mini-batches the order parameters at a step are
+    computed from the batch of this step. The floor of the risk and the own attention are means over
+    the N samples.
     """
 
     view = "full empirical"

@@ -1,9 +1,9 @@
 r"""Training with every entry of Q, and the population problem on all masked images.
 
-The state is Q (d, d), flat. Features v_{k,a} and positions e_p are rows of an orthonormal basis;
-the moving entries in it are :math:`e_p^\top Q e_q` and :math:`e_p^\top Q v`. The loss is that of
-the model file `dynamics.models.masked_image_modeling`, which uses no reduction, so agreement with
-`ReducedPopulation` is evidence for the reduction and for both methods of its expectation.
+The state is Q (d, d), flat. Features v_{k,a} and positions e_p are rows of an orthonormal basis; in
+this basis only the entries :math:`e_p^\top Q e_q` and :math:`e_p^\top Q v` move. The loss comes
+from the model file `dynamics.models.masked_image_modeling` and uses no reduction. Agreement with
+`ReducedPopulation` is therefore evidence for the reduction and for both methods of its expectation.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ MOST_DIGITS = 15.0
 class FullProblem(TracedProblem):
     """Training of all entries of Q on weighted masked images.
 
-    `images`: weighted masked images; `basis`, shape (d, d): orthonormal rows, the position e_p of
-    every patch, then the features; default unit vectors; `minibatches`: images of every step,
-    default all.
+    `images` are weighted masked images. `basis`, shape (d, d), has orthonormal rows: the position
+    e_p of every patch, then the features; by default unit vectors. `minibatches` selects the images
+    of every step, by default all.
     """
 
     system = "masked_image_modeling"
@@ -108,7 +108,7 @@ class FullProblem(TracedProblem):
         )
 
     def _columns(self) -> Columns:
-        """Column of each order parameter, in the order of `order_names`."""
+        """Kind and key of each order parameter, in the order of `order_names`."""
         local, far = map(int, self.rows.references[2:])
 
         def numbers(row: int) -> list[tuple[str, Any]]:
@@ -122,13 +122,13 @@ class FullProblem(TracedProblem):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """Settings, and hashes of the model file and the random numbers, to check a resumed run."""
+        """Settings, hashes of model file and random numbers; a resumed run must have the same."""
         seed = 0 if self.minibatches is None else self.minibatches.seed
         drawn = fingerprint([*self.images, self.initial_state, self._axes, np.array([seed])])
         return {**self.settings, "code": hash_of_file(file), "random_numbers": drawn}
 
     def moving(self, start: FloatArray) -> NDArray[np.bool_]:
-        """Mask of the trained entries of Q: rows of positions in the unit basis, otherwise all."""
+        """Mask of trained entries of Q: rows of positions in the unit basis, all in other bases."""
         every = np.ones(self.layout.size, dtype=bool)
         if (np.abs(self._axes).sum(axis=1) == 1).all():
             self.layout.part(every, "Q")[self.parameters.P :] = False
@@ -141,7 +141,7 @@ class FullProblem(TracedProblem):
 
     @cached_property
     def rho0(self) -> float:
-        """Ratio of the increments of Phi_0 and Phi_m at the start of training, rho(0)."""
+        """Ratio rho(0) of the increments of Phi_0 and Phi_m at the start of training."""
         order = self.order_parameters(self.initial_state)
         return float(order[self.order_names.index("rho")])
 
@@ -159,13 +159,13 @@ class FullProblem(TracedProblem):
         return float(self.observed(self.layout.flatten(state)[None])["risk"][0])
 
     def observables(self, state: ArrayLike) -> dict[str, float]:
-        """Class means and spreads, gaps, risk, and ``dead``, the largest |v^T Q|, never trained."""
+        """Class means and spreads, gaps, risk, and ``dead``, the largest |v^T Q|, which stays 0."""
         flat = self.layout.flatten(state)
         slope, seen = self.gradient(flat), self.observed(flat[None])
         order = self.order_parameters(flat, slope)[:, None]
         kinds, found = range(len(self.rows.types)), seen["observables"]
         gaps = np.array([found[f"gap_{row}"] for row in kinds])
-        with np.errstate(invalid="ignore"):  # 0/0 if no mate of a patch is ever unmasked
+        with np.errstate(invalid="ignore"):  # 0/0 if no other patch of an area is ever unmasked
             own = [found[f"own_{row}"] / found[f"in_sight_{row}"] for row in kinds]
         numbers = np.stack([gaps, own], axis=-1).swapaxes(0, 1)
         risk = np.stack([seen["risk"], self.rows.many @ gaps], axis=-1)
@@ -184,7 +184,7 @@ class FullProblem(TracedProblem):
 
 
 def _observe(theta: Any, sample: Any, xp: Any) -> dict[str, Any]:
-    """Means of the observables over the rows of each type, for one masked image."""
+    """Means of the observables over all rows of Q of a type, for one masked image."""
     part = file.of_masked(theta, sample, xp)
     patches = {
         "gap": part["loss"] - part["floor"],
@@ -197,16 +197,16 @@ def _observe(theta: Any, sample: Any, xp: Any) -> dict[str, Any]:
 
 @cache
 def _model() -> Model:
-    """Model of the model file, with the observables of the rows of each type."""
+    """Model of the model file, with observables averaged over each type of rows."""
     return Model(start=file.start, law=file.law, loss=file.loss, observe=_observe)
 
 
 class FullPopulation(FullProblem):
-    """Every entry of Q trained, over all masked images, in a random orthonormal basis.
+    """Training of every entry of Q over all masked images, in a random orthonormal basis.
 
-    `max_configurations`: largest accepted number of masked images; `basis`: seed of the random
-    basis, None for unit vectors. Raises InvalidRequest for more masked images, with their number,
-    or if Q exceeds memory.
+    `max_configurations` is the maximum number of masked images. `basis` is the seed of the random
+    basis, or None for unit vectors. Raises InvalidRequest for more masked images than the maximum,
+    with their number, or if Q exceeds memory.
     """
 
     view = "full population"
@@ -228,7 +228,7 @@ class FullPopulation(FullProblem):
         super().__init__(parameters, all_images(parameters), axes)
 
     def under(self, regime: Regime) -> FullPopulation:
-        """The problem for a rule; one that acts entry by entry gets the basis of unit vectors."""
+        """The problem for a regime; rules that act entry by entry get the basis of unit vectors."""
         if regime.spaces or self.settings["basis"] == "unit":
             return self
         return type(self)(*self._arguments, **{**self._options, "basis": None})
@@ -241,8 +241,8 @@ def random_basis(depth: int, generator: Generator) -> FloatArray:
 
 
 def _enumerable(parameters: Parameters, limit: int) -> int:
-    """Number of masked images, refused if it exceeds the limit."""
-    # Numbers with more digits are slow to compute and are printed as a power of ten.
+    """Number of masked images; raises InvalidRequest if the number exceeds the limit."""
+    # A number with more digits is slow to compute and is printed as a power of ten.
     few = image_digits(parameters) < MOST_DIGITS
     needed = image_count(parameters) if few else None
     if needed is not None and needed <= limit:

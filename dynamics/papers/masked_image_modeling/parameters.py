@@ -21,13 +21,13 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "two_cluster_grid": ("b11", "b10", "C_local", "T"),
     "custom": ("areas",),
 }
-"""Family -> names of the parameters that define its partitions."""
+"""Family of partitions -> names of the parameters that define the partitions."""
 ABSENT: Mapping[str, tuple[str, ...]] = {
     "one_cluster": ("b11", "b10", "T"),
     "two_cluster_grid": (),
     "custom": ("b11", "b10", "T"),
 }
-"""Family -> names of the parameters that it does not have."""
+"""Family of partitions -> names of the parameters that the family lacks."""
 USUAL: Mapping[str, Mapping[str, int]] = {
     "one_cluster": {"P": 256, "C_global": 128, "C_local": 4},
     "two_cluster_grid": {"b11": 8, "b10": 8, "C_local": 4, "T": 1},
@@ -35,10 +35,11 @@ USUAL: Mapping[str, Mapping[str, int]] = {
 }
 TEXT = "areas are separated by commas and clusters by semicolons, as in '0,0,1,1;0,1,1,0'"
 NOTHING = (None, 0, ())
-"""Values accepted for a parameter that the family does not have."""
+"""Values accepted for a parameter that a family lacks."""
 ROUNDING = 1e-12
 LEAST_LATENT, MOST_LATENT = 1e-3, 1e3
-"""Bounds of latents z: scaling all z scales Phi and time, but moves Ups and Phi unequally."""
+"""Bounds of a latent z. A factor on all z rescales Phi and time, but changes Ups relative to
+Phi."""
 
 
 def _family(value: object) -> str:
@@ -234,12 +235,12 @@ class Parameters:
 
     @property
     def absent(self) -> tuple[str, ...]:
-        """Names of parameters that the family does not have; their values are None."""
+        """Names of the parameters that the family lacks; these parameters are None."""
         return ABSENT[self.family]
 
     @property
     def area_ids(self) -> NDArray[np.int64]:
-        """Area of each patch in each cluster, shape (K, P); area 0 is the global one."""
+        """Area of each patch in each cluster, shape (K, P); area 0 is the global area."""
         if self.family == "one_cluster":
             return np.asarray(one_cluster(self.P, self.C_global, self.C_local), dtype=np.int64)
         if self.family == "two_cluster_grid":
@@ -249,7 +250,7 @@ class Parameters:
 
     @property
     def features(self) -> int:
-        """Number of features v_{k,a}, over all clusters."""
+        """Number of features v_{k,a}, summed over all clusters."""
         size = self.C_local
         if self.family == "one_cluster":
             return int(1 + (self.P - self.C_global) // size)
@@ -284,17 +285,17 @@ class Parameters:
 
     @property
     def kappa_s(self) -> float:
-        """Exponent of a local area, ln C_local / ln P, or NaN without a local area."""
+        """Exponent of a local area, ln C_local / ln P; NaN without a local area."""
         return nan if self.C_local is None else log(self.C_local) / log(self.P)
 
     @property
     def Delta(self) -> float:  # noqa: N802 (the paper's letter)
-        """Information gap (4.1), (1 - kappa_s) - 2 (1 - kappa_c), or NaN like `kappa_s`."""
+        """Information gap (4.1), (1 - kappa_s) - 2 (1 - kappa_c); NaN if `kappa_s` is NaN."""
         return (1 - self.kappa_s) - 2 * (1 - self.kappa_c)
 
     @property
     def Delta_eff(self) -> float:  # noqa: N802 (the paper's letter)
-        """Information gap at finite size, ln rho(0) / ln P, or NaN if no local area has a pair."""
+        """Information gap at finite size, ln rho(0) / ln P; NaN if no local area has a pair."""
         return _information_gap(self)
 
 

@@ -1,4 +1,4 @@
-"""Reduced population problem: exact gradient descent on Ups and Phi of every row type."""
+"""Reduced population problem: exact gradient descent on Ups and Phi of every type of rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RATES = ("alpha_m", "alpha_0", "rho")
 
 
 def derivation(parameters: Parameters | None = None) -> Page:
-    """Page of the derivation; with parameters, written out for their row types."""
+    """Page of the derivation; if parameters are given, written out for their types of rows."""
     from theory.papers.masked_image_modeling.derivation import page
 
     if parameters is None:
@@ -40,16 +40,16 @@ def derivation(parameters: Parameters | None = None) -> Page:
 class ReducedPopulation(ExpectedProblem):
     """Gradient descent on the scalars shared by equal entries of Q.
 
-    `expectation`: method for the expectation over masks and latents, exact to rounding:
+    `expectation` names the method for the mean over masks and latents; each is exact to rounding.
     ``"counts"`` sums over the numbers of unmasked patches of each class; ``"contour"`` integrates
-    over two variables, at a cost independent of these numbers; ``"auto"`` takes for each row type
-    the method with the smaller predicted time. Raises InvalidRequest for an unknown expectation, or
-    a sum over counts that is too long.
+    over two variables, at a cost independent of these numbers; ``"auto"`` takes the method with the
+    smaller predicted time for each type of rows. Raises InvalidRequest for an unknown expectation,
+    or for a sum over counts that is too long.
 
     Notes
     -----
-    The state is one scalar for each class of entries in each row type, see `rows`; the gradient of
-    a scalar is that of one entry of Q.
+    The state has one scalar for each class of entries in each type of rows, see `rows`. The
+    gradient by a scalar is the derivative of the risk by one entry of Q.
     """
 
     system = "masked_image_modeling"
@@ -76,7 +76,7 @@ class ReducedPopulation(ExpectedProblem):
 
     @property
     def multiplicities(self) -> FloatArray:
-        """Number of entries of Q that share each scalar."""
+        """Number of entries of Q that share a scalar, for each scalar."""
         rows = self.rows
         return np.repeat(rows.many, np.diff(rows.starts)) * rows.sizes
 
@@ -95,11 +95,11 @@ class ReducedPopulation(ExpectedProblem):
         return {n: float(v) for n, v in zip(self.order_names, values, strict=True)}
 
     def observables(self, state: ArrayLike) -> dict[str, float]:
-        """Increments, attention of each row type, gaps, risk, ratio of dominant effects at a state.
+        """Rates, attention of each type of rows, gaps, risk, ratio of dominant effects at a state.
 
         ``d_<scalar>`` is the rate of a scalar, ``<row>_A_<class>`` the attention of a masked patch
-        to the unmasked patches of a class of areas, ``<row>_masked`` its attention to masked
-        patches.
+        to the unmasked patches of a class of areas, ``<row>_masked`` the attention of such a patch
+        to masked patches.
         """
         return record_of(self.observables_along(self.layout.flatten(state)[None, :]), 0)
 
@@ -129,11 +129,12 @@ class ReducedPopulation(ExpectedProblem):
 def row_observables(
     rows: Rows, order: Mapping[str, FloatArray], numbers: FloatArray, risk: FloatArray
 ) -> dict[str, FloatArray]:
-    """Name -> values, shape (records,), of the observables common to all problems of this system.
+    """Name -> values, shape (records,), of the observables that all problems of this system share.
 
-    `order`: order parameters, shape (records,) each; `numbers`, shape (records, rows, 2): excess
-    loss L_p - L*_p of each row type, and own attention if another patch of the area is unmasked;
-    `risk`, shape (records, 2): risk, and its excess over its floor, the sum of L*_p.
+    `order` has the order parameters, shape (records,) each. `numbers`, shape (records, rows, 2),
+    has the loss L_p minus its floor L*_p for each type of rows, and the attention to the own area
+    if another patch of that area is unmasked. `risk`, shape (records, 2), has the risk, and the
+    risk minus its floor, the sum of L*_p.
     """
     values = dict(order)
     for name, row in zip(rows.names, numbers.swapaxes(0, 1), strict=True):

@@ -1,4 +1,4 @@
-"""Row types of parameters, predicted times of gradients, and limits on sizes."""
+"""Types of rows of Q, predicted times of gradients, and limits on sizes."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from theory.papers.masked_image_modeling.rows import Rows
 from theory.papers.masked_image_modeling.symmetry import row_types
 
 MOST_PATCHES = 2**13
-"""Largest number of patches P; the row types then take seconds, a time that grows as P^2."""
+"""Maximum number of patches P; at this P the types of rows take seconds, a time growing as P^2."""
 PER_KEY = 1.5e-8
-"""Seconds of a gradient for each pair of a masked query and a key, in each image."""
+"""Seconds that each pair of a masked query and a key, in each image, adds to a gradient."""
 PER_PRODUCT = 1.5e-9
-"""Seconds for each patch and entry of Q to rotate Q from a random basis and back."""
+"""Seconds of a rotation of Q from a random basis and back, divided by P d^2."""
 MOST_NUMBERS = 2**29
-"""Largest count of numbers in the images or in the matrices of a full problem: 4 GiB."""
+"""Maximum count of numbers in the images or matrices of a full problem, which take 4 GiB."""
 MOST_SECONDS = 60.0
-"""Largest predicted seconds of one gradient of a full problem."""
+"""A full problem is refused if one gradient takes more than this number of predicted seconds."""
 MATRICES = 12
-"""Number of d x d matrices that a run holds at least: states, gradients, rates, basis, records."""
+"""Minimum number of d x d matrices in a run: states, gradients, rates, basis, records."""
 
 
 @lru_cache(maxsize=64)
 def rows_of(parameters: Parameters) -> Rows:
-    """Row types of parameters, cached, and refused for more patches than `MOST_PATCHES`."""
+    """Cached types of rows; raises InvalidRequest for more patches than `MOST_PATCHES`."""
     sizes: Sequence[int] = ()
     if parameters.family == "one_cluster":
         sizes = range(parameters.C_global, parameters.P, parameters.C_local)
@@ -50,7 +50,7 @@ def check_matrices(parameters: Parameters) -> None:
 
 def check_samples(parameters: Parameters, samples: int, batch: int) -> None:
     """Raise InvalidRequest for samples above `MOST_NUMBERS`, or a gradient above `MOST_SECONDS`."""
-    # Numbers of one image: latents, their random numbers, masks.
+    # Count of numbers of one image: latents, random numbers of the latents, masks.
     each = 3 * parameters.P + 2 * parameters.masked + 3 * parameters.features
     check_cost("samples", samples, lambda n: n * each, MOST_NUMBERS, "numbers")
     seconds = PER_KEY * parameters.P * parameters.masked

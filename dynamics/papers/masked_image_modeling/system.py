@@ -12,7 +12,7 @@ from dynamics.system import Derivation, System
 from theory.papers.masked_image_modeling.claims import CLAIMS
 
 ONE = {"family": "one_cluster"}
-"""Parameters that select the family of the default runs."""
+"""Parameters that select the family of partitions of the default runs."""
 COMPARED = {"P": 12, "C_global": 8, "C_local": 2, "masked": 3}
 DRAWN = {"P": 64, "C_global": 32, "C_local": 4}
 SYSTEM = System(

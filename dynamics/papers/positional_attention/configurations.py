@@ -1,8 +1,9 @@
-r"""Weighted configurations of the random sets: all of them, or sampled ones.
+r"""Weighted configurations of the random sets, either all configurations or a sample.
 
 A random set has type (a, b) if a of its C patches are +1 and b are -1; there are K = (C+1)(C+2)/2
-types. F is symmetric in the L-1 random sets, so a configuration is the multiset of their types, and
-the expectation is a sum over configurations with m_k sets of type k, each with weight
+types. The output F is symmetric in the L-1 random sets, so a configuration is the multiset of their
+types. The expectation is a sum over configurations; a configuration with m_k sets of type k, of
+probability P_k each, has the weight
 
 .. math:: \frac{(L-1)!}{\prod_k m_k!} \prod_k P_k^{m_k}. \qquad (1)
 """
@@ -24,23 +25,23 @@ if TYPE_CHECKING:
     from dynamics.papers.positional_attention.parameters import Parameters
 
 MAX_CONFIGURATIONS = 20_000
-"""Largest number of configurations in a compiled program, which takes seconds to build."""
+"""Maximum number of configurations in a compiled program, which then takes seconds to build."""
 MAX_DEGREES = 220_000
-"""Largest number of configurations times p, as the terms of a configuration grow with p."""
+"""Maximum of p times the number of configurations; a configuration has about p terms."""
 SECONDS_OF_GRADIENT, SECONDS_OF_PROGRAM, OVERHEAD = 16e-9, 2e-4, 1.1e-6
-"""Seconds for each configuration of a gradient and of building its program; of any gradient.
+"""Seconds per configuration of a gradient and of building its program, and per gradient.
 
 The three numbers are fitted to 6 to 38,760 configurations on one core.
 """
 GRADIENTS = 20_000
-"""Number of gradients assumed for a run, over which the time of building its program is spread."""
+"""Assumed number of gradients of a run, over which the time of building the program is spread."""
 
 
 class Configurations(NamedTuple):
     """Weighted configurations of the signal set and the random sets.
 
-    `counts`, shape (n, L, 2): numbers of patches at +1 and at -1 in each set, the signal set first;
-    `probability`, shape (n,): weights of sum 1.
+    `counts`, shape (n, L, 2), has the numbers of patches with +1 and with -1 in each set, the
+    signal set first. `probability`, shape (n,), has the weights, with sum 1.
     """
 
     counts: FloatArray
@@ -50,9 +51,9 @@ class Configurations(NamedTuple):
 def multinomial_weights(types: IntArray, chance: FloatArray) -> FloatArray:
     """Weights (1) of configurations, shape (n,), multiplied in long double.
 
-    `types`, shape (n, L-1): type of each random set, equal types adjacent, so that position l
-    within a run of equal types contributes a factor 1/l; `chance`, shape (K,): probability of each
-    type.
+    `types`, shape (n, L-1), has the type of each random set; equal types are adjacent, so the l-th
+    of a run of equal types contributes a factor 1/l. `chance`, shape (K,), has the probability of
+    each type.
     """
     weight, run = np.ones((2, len(types)), np.longdouble)
     for position in range(types.shape[1]):
@@ -64,7 +65,7 @@ def multinomial_weights(types: IntArray, chance: FloatArray) -> FloatArray:
 
 
 def assemble(law: SetLaw, types: IntArray, probability: FloatArray) -> Configurations:
-    """Configurations of the signal set and random sets, without those of probability 0.
+    """Configurations of signal set and random sets, without configurations of probability 0.
 
     `law`: law of a random set; `types`, shape (n, L-1): type of each random set; `probability`,
     shape (n,).
@@ -81,7 +82,7 @@ def number_of_multisets(kinds: int, size: int) -> int:
 
 
 def number_of_configurations(sets: int, set_size: int) -> int:
-    """Number of configurations: multisets of L-1 types, for `sets` L and `set_size` C."""
+    """Number of multisets of L-1 types, for L sets (`sets`) of C patches (`set_size`)."""
     return number_of_multisets((set_size + 1) * (set_size + 2) // 2, sets - 1)
 
 
@@ -94,7 +95,7 @@ def multisets(kinds: int, size: int) -> IntArray:
 
 @lru_cache(maxsize=4)
 def enumeration(patches: int, law: SetLaw) -> Configurations:
-    """All configurations of positive probability, refused above `MAX_CONFIGURATIONS`."""
+    """All configurations of positive probability; above `MAX_CONFIGURATIONS` they are refused."""
     set_size, sets = law.C, patches // law.C
     number = number_of_configurations(sets, set_size)
     if number > MAX_CONFIGURATIONS:
@@ -113,10 +114,10 @@ def enumeration(patches: int, law: SetLaw) -> Configurations:
 def sample(patches: int, law: SetLaw, samples: int, seed: int) -> Configurations:
     """Weighted configurations of randomly drawn types of the L-1 random sets.
 
-    Draws are stratified by the sum z of the patches in random sets: quantiles of z are drawn at
-    equal distances with one random offset, then the types given z. The standard deviation of a
-    gradient from 2000 draws at D=16 is 0.2 to 0.4 of that of independent draws early in training,
-    about 0.4 half way, 0.6 to 0.95 late (``make bench`` prints these ratios).
+    Draws are stratified by the sum z of all patches in random sets: quantiles of z are taken at
+    equal distances with one random offset, then types are drawn given z. This reduces the standard
+    deviation of a gradient: for 2000 draws at D=16, the ratio to independent draws is 0.2 to 0.4
+    early in training, about 0.4 half way, 0.6 to 0.95 late (``make bench`` prints these ratios).
 
     `patches`: number D; `law`: law of a random set; `samples`: number of draws; `seed`: seed of the
     `numpy.random.Generator`.
@@ -144,7 +145,7 @@ def sample(patches: int, law: SetLaw, samples: int, seed: int) -> Configurations
 
 
 def _one_set(left: IntArray, each: FloatArray, rest: FloatArray, chance: FloatArray) -> IntArray:
-    """Sum of one set, counted from -C, drawn given the total of this set and the remaining ones."""
+    """Draws of the sum of one set, counted from -C, given the total of this and all later sets."""
     quantiles = np.empty(left.size, dtype=np.int64)
     width = rest.size // 2
     for total in np.unique(left):
@@ -159,15 +160,15 @@ def _one_set(left: IntArray, each: FloatArray, rest: FloatArray, chance: FloatAr
 
 
 def _inverse(law: FloatArray, chance: FloatArray) -> IntArray:
-    """Quantiles of a law on 0, 1, ...; a value of probability 0 never occurs."""
+    """Quantiles of a law on 0, 1, ...; values of probability 0 never occur."""
     grown = np.cumsum(law)
     return np.searchsorted(grown / grown[-1], chance, side="right").astype(np.int64)
 
 
 def predicted_seconds(parameters: Parameters) -> float:
-    """Predicted seconds of a gradient of the exact sum, with its share of building the program.
+    """Predicted seconds of a gradient of the exact sum, including a share of building time.
 
-    The result is infinite above `MAX_CONFIGURATIONS` or `MAX_DEGREES`.
+    The result is infinite if the sum exceeds `MAX_CONFIGURATIONS` or `MAX_DEGREES`.
     """
     number = number_of_configurations(parameters.L, parameters.C)
     if number > MAX_CONFIGURATIONS or number * parameters.p > MAX_DEGREES:

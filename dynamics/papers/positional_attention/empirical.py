@@ -1,10 +1,10 @@
-r"""Realistic problem (E) of N noisy samples, a random start, every entry of v and A free.
+r"""Realistic problem (E): N noisy samples, a random start, every entry of v and A trained.
 
 .. math:: \hat L(A, v) = \frac1N \sum_n \log\big(1 + e^{-y[n] F(X[n])}\big)
 
-A state is compared with the reduced scalars by alpha = <v, w*> and the mean of A over each orbit.
-The law and gradient descent are invariant under rotations, so w* is the first unit vector by
-default. Adam is not invariant and needs a random direction.
+The reduced scalars are compared with alpha = <v, w*> and with the mean of A over each orbit. The
+law and gradient descent are invariant under rotations, so the feature w* is the first unit vector
+by default. Adam is not invariant and needs a random direction of w*.
 """
 
 from __future__ import annotations
@@ -40,20 +40,21 @@ from theory.papers.positional_attention.notation import ORDER_PARAMETERS
 from theory.symmetry import Partition
 
 MATRICES = 12
-"""Number of D x D matrices that a run holds at least: states, gradients, rates, records."""
+"""Minimum number of D x D matrices in a run: states, gradients, rates, records."""
 MOST_NUMBERS = 2**29
-"""Largest count of numbers in these matrices, 4 GiB; the samples may have twice as many."""
+"""Maximum count of numbers in `MATRICES` matrices, 4 GiB; samples may have twice as many."""
 
 
 @refusing
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT, kw_only=True)
 class RealisticTraining(Training):
-    """Options of training for the realistic problem; the defaults are the paper's.
+    """Options of training for the realistic problem, with the paper's values as defaults.
 
-    `start`: ``"random"`` for v and A as in Parametrization 3.1, realistic case, or ``"symmetric"``
-    for v = alpha0 w* and A = beta I, as in the idealised case; `feature`: ``"first"`` if w* is the
-    first unit vector, ``"random"`` for a random direction; `diagonal`: whether the diagonal of A is
-    trained; `test_samples`: number of fresh samples for the test error.
+    `start` is ``"random"`` for v and A as in the realistic case of Parametrization 3.1, or
+    ``"symmetric"`` for v = alpha0 w* and A = beta I as in the idealised case. `feature` is
+    ``"first"`` if w* is the first unit vector, or ``"random"`` for a random direction. `diagonal`
+    says whether the diagonal of A is trained; `test_samples` is the number of fresh samples for the
+    test error.
     """
 
     start: word("random", "symmetric") = "random"  # type: ignore[valid-type]
@@ -63,7 +64,7 @@ class RealisticTraining(Training):
 
 
 def order_parameters(theta: Any, xp: Any, scale: float) -> dict[str, Any]:
-    """Alpha, orbit means of A, G, association margin, from v, A, w* and the set of each patch."""
+    """Alpha, orbit means of A, G and association margin, from the arrays `theta` of the model."""
     matrix = theta["A"]
     same = theta["sets"][:, None] == theta["sets"][None, :]
     inside = 1.0 * same - xp.eye(len(theta["sets"]))
@@ -110,7 +111,7 @@ COLUMNS = tuple(
 
 
 class FullEmpirical(MatrixProblem, TracedProblem):
-    """Realistic problem (E) with v and every off-diagonal entry of A trained, on N samples.
+    """Realistic problem (E): v and every off-diagonal entry of A are trained on N samples.
 
     `samples`: number N; `seed`: seed of the samples, the start, the test data and the mini-batches;
     `partition`: the true sets: ``"contiguous"`` for consecutive patches (default), ``"grid"`` for
@@ -121,9 +122,9 @@ class FullEmpirical(MatrixProblem, TracedProblem):
 
     Notes
     -----
-    The state is (v, A), flat, A row by row. The gradient is that of the empirical risk of all
-    samples; `advance` uses the batch of each step. With mini-batches the order parameters at a step
-    have the rates of its batch.
+    The state is (v, A), flat, A row by row. The method `gradient` uses all samples; `advance` uses
+    the batch of each step. With mini-batches the rates among the order parameters at a step come
+    from the batch of this step.
     """
 
     view = "full empirical"
@@ -214,7 +215,7 @@ class FullEmpirical(MatrixProblem, TracedProblem):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """Settings, and hashes of the model file and the random numbers, to check a resumed run."""
+        """Settings, hashes of model file and random numbers; a resumed run must have the same."""
         numbers = self.data()[1], self._start, self.fresh.labels
         return {**self.settings, "code": hash_of_file(file), "numbers": fingerprint(numbers)}
 
@@ -225,11 +226,11 @@ class FullEmpirical(MatrixProblem, TracedProblem):
 
     @property
     def initial_state(self) -> FloatArray:
-        """Start: v and A of Parametrization 3.1, realistic case, or the symmetric start."""
+        """Start v, A: the realistic case of Parametrization 3.1, or the symmetric start."""
         return self._start.copy()
 
     def moving(self, start: FloatArray) -> NDArray[np.bool_]:
-        """Mask of trained entries: v and A, without the diagonal of A unless it is trained."""
+        """Mask of trained entries: v and A, without the diagonal of A unless `diagonal` is set."""
         every = np.ones(self.layout.size, dtype=bool)
         if not self.training.diagonal:
             np.fill_diagonal(self.layout.part(every, "A"), False)
@@ -244,7 +245,7 @@ class FullEmpirical(MatrixProblem, TracedProblem):
         return np.asarray(self.layout.part(states, "v") @ self.feature)
 
     def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
-        """Reduced scalar -> <v, w*> or orbit mean of A compared with it, shape (records, 1)."""
+        """Reduced scalar -> <v, w*> or orbit mean of A to compare with it, shape (records, 1)."""
         values = super().orbit_values(states)
         return {name: entries.mean(axis=1, keepdims=True) for name, entries in values.items()}
 
@@ -264,10 +265,10 @@ class FullEmpirical(MatrixProblem, TracedProblem):
         return {"alpha": alpha} | rest | {"test_error": error, "cosine": cosine}
 
     def _test_errors(self, states: FloatArray) -> FloatArray:
-        """Share of misclassified fresh samples, yF <= 0, for each state.
+        """Share of fresh samples with y F <= 0, for each state.
 
-        F depends on a patch through its product with v, so v is replaced by its lengths along and
-        across w*.
+        F depends on a patch only through its product with v, so v is replaced by two numbers: the
+        lengths of its parts along and across w*.
         """
         size = self.parameters.D
         program = program_at(trained_model(), self.parameters, {"v": (2,), "A": (size, size)})

@@ -1,4 +1,4 @@
-"""Idealised problem (P) in full: alpha and every entry of A, on all configurations.
+"""Idealised problem (P) in alpha and every entry of A, summed over all configurations.
 
 `FullPopulation` enumerates all patch values and shares no code with `ReducedPopulation`, so their
 agreement is evidence for the reduction.
@@ -22,20 +22,20 @@ from theory.papers.positional_attention.enumeration import Law, brute_configurat
 from theory.symmetry import Partition
 
 MOST, HUGE = 1_000_000, 10**300
-"""First: largest number of enumerated configurations; second: largest computed number."""
+"""Maximum number of enumerated configurations; bound at which predicted numbers are cut off."""
 
 
 class FullPopulation(MatrixProblem, ExpectedProblem):
-    """Idealised problem (P) with alpha and every off-diagonal entry of A trained, by enumeration.
+    """Idealised problem (P): alpha and every off-diagonal entry of A are trained, by enumeration.
 
-    `partition`: the true sets, of size C; default consecutive patches. Raises InvalidRequest for
-    more than `MOST` configurations.
+    `partition` has the true sets, of size C; by default sets of consecutive patches. Raises
+    InvalidRequest for more than `MOST` configurations.
 
     Notes
     -----
     The state is (alpha, A), flat, A row by row, its diagonal fixed at beta. Noise is orthogonal to
-    w* and never enters F, so v stays in span(w*) (Lemma 4.2). Samples have label +1: label -1 has
-    the same risk because the activation is odd.
+    w* and never enters F, so v stays in span(w*) (Lemma 4.2). All samples have the label +1,
+    because the activation is odd and label -1 has the same risk.
     """
 
     view = "full population"
@@ -69,7 +69,7 @@ class FullPopulation(MatrixProblem, ExpectedProblem):
 
     @property
     def initial_state(self) -> FloatArray:
-        """Start: alpha0, and A = beta I (Parametrization 3.1, idealised case)."""
+        """Start alpha = alpha0, A = beta I (Parametrization 3.1, idealised case)."""
         matrix = self.parameters.beta * np.eye(self.parameters.D)
         return self.layout.flatten((self.parameters.alpha0, matrix))
 
@@ -92,7 +92,7 @@ class FullPopulation(MatrixProblem, ExpectedProblem):
 
 
 class EveryConfiguration(Expectation):
-    """Expectation as the sum over all configurations, one by one."""
+    """Expectation as a plain sum over all configurations, without reduction."""
 
     name = "exact"
     has_hessian = False

@@ -21,7 +21,7 @@ from theory.model import Model
 
 @cache
 def gram_model() -> Model:
-    """Model with every entry of A trained, rewritten as a model of P."""
+    """Model in which every entry of A is trained, rewritten as a model of P."""
     inner = trained_model(diagonal=True)
 
     def of_encodings(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -41,28 +41,29 @@ class GramEmpirical(FullEmpirical):
     r"""Realistic problem (E) with v and the positional encodings P trained, A = P^T P.
 
     Column i of P is the encoding :math:`p_i` of patch i, so :math:`A_{ij} = \langle p_i,
-    p_j\rangle`, as in the transformer before Simplification 3.1 of the paper makes A itself the
-    parameter. With :math:`G = \partial R / \partial A`, its diagonal included,
+    p_j\rangle`, as in the transformer of the paper before Simplification 3.1, which makes A itself
+    the parameter. With :math:`G = \partial R / \partial A`, its diagonal included,
 
     .. math::
        dR = \langle G, dP^\top P + P^\top dP\rangle
        \quad\Rightarrow\quad \frac{\partial R}{\partial P} = P\,(G + G^\top).
 
     A stays symmetric and positive semidefinite, and its diagonal moves, so outcomes may differ from
-    those of model (T) with A free. Training starts as in the remark after Parametrization 3.1:
-    entries of P from N(0, sigma_A / D), so that :math:`A_{ii} \approx \sigma_A` and :math:`A_{ij} =
-    O(\sigma_A / \sqrt D)`.
+    model (T), in which all entries of A are free. Training starts as in the remark after
+    Parametrization 3.1: entries of P from N(0, sigma_A / D), so that :math:`A_{ii} \approx
+    \sigma_A` and :math:`A_{ij} = O(\sigma_A / \sqrt D)`.
 
-    `parameters` have as beta sigma_A, the mean squared length of an encoding at the start;
-    `samples`: number N; `seed`: equal seeds give the samples, feature, start of v and test data of
-    `FullEmpirical`; `**options`: ``partition``, ``law``, and the training options of
+    The parameter beta is sigma_A, the mean squared length of an encoding at the start. `samples` is
+    the number N. A `seed` gives the same samples, feature, start of v and test data as in
+    `FullEmpirical`. `**options` are ``partition``, ``law``, and the training options of
     `FullEmpirical` except ``diagonal``. Raises InvalidRequest like `FullEmpirical`, and for a
     negative beta.
 
     Notes
     -----
     The state is (v, P), flat, P row by row. Observables, order parameters and orbit values are
-    those of the full problem at A = P^T P; association counts the diagonal, like Definition 2.2.
+    computed as in the full problem at A = P^T P; association counts the diagonal, as in Definition
+    2.2.
     """
 
     view = "full empirical, A = P^T P"

@@ -1,9 +1,10 @@
 r"""Symmetric manifold (alpha, gamma, rho) inside the space of all trained entries.
 
 The Hessian of the risk at a point of the manifold commutes with the wreath product of Lemma 4.1,
-acting on the D(D-1) off-diagonal entries of A. The Hessian is therefore the group average of a sum
-over one representative of each multiset of types of `configurations`: 680 configurations at D=16,
-C=4 instead of 2 125 764. With a `FullPopulation` the sum is over all configurations.
+acting on the D(D-1) off-diagonal entries of A. A sum over one representative of each multiset of
+types (module `configurations`), averaged over the group, therefore gives the Hessian; at D=16, C=4
+it has 680 configurations instead of 2 125 764. With a `FullPopulation` the sum has all
+configurations.
 
 Named sectors are subspaces that the group maps onto themselves:
 
@@ -15,8 +16,8 @@ Named sectors are subspaces that the group maps onto themselves:
   others less (*row competition*).
 
 The sectors ``sets`` and ``patches`` are whole isotypic components of the wreath product, so an
-eigenvector is in one of them or orthogonal to both; each remaining eigenvector is in ``gamma`` or
-in ``rho``.
+eigenvector is in one of these two sectors or orthogonal to both; an eigenvector orthogonal to both
+is in ``gamma`` or in ``rho``.
 
 With the logistic :math:`g = 1/(1+e^F)` of the loss :math:`\ell = \log(1 + e^{-F})`,
 
@@ -53,15 +54,15 @@ if TYPE_CHECKING:
     from dynamics.papers.positional_attention.full import FullPopulation
 
 LARGEST = 5e9
-"""Largest number of multisets times entries of the Hessian: about a second for one Hessian."""
+"""Maximum of multisets times entries of the Hessian, with which a Hessian takes about a second."""
 
 
 class Manifold:
     """States (alpha, gamma, rho), with the Hessian of the risk by every trained entry.
 
-    `full`: full problem whose configurations and sets are used; by default multisets of types on
-    consecutive sets. Raises InvalidRequest if multisets times entries of the Hessian exceed
-    `LARGEST`.
+    A full problem given as `full` provides configurations and sets; by default these are multisets
+    of types and sets of consecutive patches. Raises InvalidRequest if the number of multisets times
+    the number of entries of the Hessian exceeds `LARGEST`.
     """
 
     def __init__(self, parameters: Parameters, full: FullPopulation | None = None) -> None:
@@ -93,7 +94,7 @@ class Manifold:
         return np.concatenate([[alpha], matrix.ravel()])
 
     def hessian(self, state: ArrayLike) -> FloatArray:
-        """Hessian by alpha and the D(D-1) off-diagonal entries, row by row, at a reduced state."""
+        """Hessian by alpha and by the off-diagonal entries of A, row by row, at a reduced state."""
         whole = hessian(self.embedded(state), self._law, self.parameters)
         matrix = whole[np.ix_(self.trained, self.trained)]
         if self.full is None:
@@ -114,7 +115,7 @@ class Manifold:
 
     @cached_property
     def sectors(self) -> Mapping[str, FloatArray]:
-        """Name of a sector -> its spanning columns, shape (1 + D(D-1), at least the dimension)."""
+        """Name of a sector -> columns that span the sector, with 1 + D(D-1) rows."""
         same, labels = self._same[self._rows, self._columns], self.partition.labels
         own = np.where(same, 0, 1)
         by_row = _differing(2 * self._rows + own, 2 * labels[self._rows] + own)
@@ -138,7 +139,7 @@ class Manifold:
 
 
 def representatives(parameters: Parameters) -> Law:
-    """One configuration of each multiset of types, with the probability of its whole orbit."""
+    """One configuration of each multiset of types, with the probability of the whole orbit."""
     law = parameters.set_law
     patterns = np.array([np.repeat([1, -1, 0], counts) for counts in law.types], dtype=np.int8)
     types = multisets(len(patterns), parameters.L - 1)
@@ -149,7 +150,7 @@ def representatives(parameters: Parameters) -> Law:
 
 
 def _indicators(classes_of_entries: IntArray) -> FloatArray:
-    """Normalised indicator of each class of entries, with a leading zero for alpha."""
+    """Normalized indicator of each class of entries, with a leading zero for alpha."""
     names, counts = np.unique(classes_of_entries, return_counts=True)
     columns = (classes_of_entries[:, None] == names[None, :]) / np.sqrt(counts)
     return np.concatenate([np.zeros((1, names.size)), columns])
@@ -172,7 +173,7 @@ def hessian(state: FloatArray, law: Law, parameters: Parameters) -> FloatArray:
     first = np.concatenate([slopes[..., 0].sum(axis=1)[:, None], slopes[..., 1:].reshape(
         len(slopes), -1)], axis=1)  # fmt: skip
     total = (first.T * weights) @ first  # (1), first term
-    # (1), second term: F is a sum over rows of A, so only alpha couples different rows.
+    # Second term of (1): F is a sum over rows of A, so only alpha couples different rows.
     total[0, 0] -= bends[:, 0, 0].sum()
     total[0, 1:] -= bends[:, 0, 1:].ravel()
     total[1:, 0] = total[0, 1:]

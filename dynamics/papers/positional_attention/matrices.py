@@ -18,7 +18,7 @@ from theory.symmetry import Partition
 class MatrixProblem(PositionalProblem):
     """Base of problems that report on every entry of A.
 
-    `partition`: the true sets; `bayes_error`: smallest error of any classifier.
+    `partition` has the true sets; `bayes_error` is the smallest error of any classifier.
     """
 
     partition: Partition
@@ -46,7 +46,7 @@ class MatrixProblem(PositionalProblem):
         """Reduced scalar -> all values compared with it, shape (records, values).
 
         The scalar gamma is compared with the off-diagonal entries of A inside sets, rho with the
-        others.
+        entries of A between sets.
         """
         flat = self.matrices(states).reshape(len(states), -1)
         own, other = self._orbits
@@ -84,14 +84,14 @@ class MatrixProblem(PositionalProblem):
 
 
 def associated_share(matrices: FloatArray, same: NDArray[np.bool_]) -> FloatArray:
-    """Share of rows of each A (records, D, D) whose C largest entries are the row's own set."""
+    """Share of the rows of A in which the own set has the largest entries, for each record."""
     inside = np.where(same, matrices, np.inf).min(axis=2)
     outside = np.where(same, -np.inf, matrices).max(axis=2)
     return np.asarray((inside > outside).mean(axis=1))
 
 
 def spread(entries: FloatArray) -> FloatArray:
-    """Standard deviation of each row, exactly 0 for equal entries, or NaN without entries."""
+    """Standard deviation of each row: exactly 0 for equal entries, NaN without entries."""
     if not entries.shape[1]:
         return np.full(len(entries), np.nan)
     return np.asarray((entries - entries[:, :1]).std(axis=1))

@@ -10,7 +10,7 @@ from dynamics.parameter_fields import STRICT, divisor, number, refusing, whole, 
 from theory.papers.positional_attention.data_law import ANY, RANDOM_SETS, SetLaw
 
 MAX_DEGREE = 1001
-"""Largest degree p whose binomial coefficients fit double precision."""
+"""Maximum degree p; binomial coefficients of a larger p overflow double precision."""
 
 
 @refusing

@@ -15,9 +15,9 @@ from theory.symmetry import Partition
 def named_partition(name: str, parameters: Parameters, generator: Generator) -> Partition:
     """Partition of the patches into sets of C, by name.
 
-    `name`: ``"contiguous"``, ``"grid"`` for blocks of a square grid, or ``"random"``; `generator`:
-    random numbers for ``"random"``. Raises InvalidRequest for another name, or for a grid if D or C
-    is not a square.
+    `name` is ``"contiguous"``, ``"grid"`` for blocks of a square grid, or ``"random"``; `generator`
+    draws a random partition. Raises InvalidRequest for another name, or for a grid if D or C is not
+    a square number.
     """
     runs = Partition.contiguous([parameters.C] * parameters.L)
     side, block = isqrt(parameters.D), isqrt(parameters.C)
@@ -32,10 +32,10 @@ def named_partition(name: str, parameters: Parameters, generator: Generator) -> 
 
 
 def check_sets(parameters: Parameters, partition: Partition) -> None:
-    """Raise InvalidRequest unless D patches form two sets or more, one of at least two patches."""
+    """Raise InvalidRequest unless D patches form two or more sets, one with two or more."""
     sizes = [members.size for members in partition.sets]
     if partition.size != parameters.D or len(sizes) < 2 or max(sizes) < 2:
         allowed = f"{parameters.D} patches in at least two sets, one with at least two patches"
-        refuse("partition", sizes, "are not sizes of such sets", allowed, "the default")
+        refuse("partition", sizes, "are not possible set sizes", allowed, "the default")
     if parameters.random_sets == MIXED and parameters.q == 1 and min(sizes) == 1:
         refuse("random_sets", MIXED, "leaves a set of one patch no value at q=1", ANY, ANY)

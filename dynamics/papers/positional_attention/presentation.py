@@ -12,7 +12,7 @@ from theory.papers.positional_attention.notation import (
 )
 
 MEMORISED = "training error is zero: memorisation"
-"""Remark on a rise of alpha while fresh samples are still misclassified."""
+"""Remark for a rise of alpha (event_III) at which fresh samples are still misclassified."""
 PRESENTATION = Presentation(
     title="Positional attention and patch association (Jelassi, Sander, Li 2022)",
     notation=NOTATION,
@@ -47,6 +47,6 @@ class PositionalProblem(Problem):
     rates = RATES
 
     def remarks(self, final: Mapping[str, float]) -> Mapping[str, str]:
-        """Remark on event_III if the training error is zero and the test error is not."""
+        """Remark on event_III if the training error is zero and the test error is positive."""
         memorised = final.get("error") == 0 < final.get("test_error", 0.0)
         return {"event_III": MEMORISED} if memorised else {}

@@ -30,41 +30,43 @@ from theory.papers.positional_attention.data_law import bayes_error
 
 EXPECTATIONS = ("auto", "exact", "spectral", "sampled")
 SECONDS_PER_SUM, SECONDS_PER_TYPE = 1.4e-5, 2.8e-7
-"""Seconds of a spectral gradient for each sum z, and for each type in it; fitted to 20 problems."""
+"""Seconds that each sum z, and each type in a sum, add to a spectral gradient (fit to 20
+problems)."""
 MOST_PATCHES = 2**14
-"""Largest number of patches D; the law of their sums then takes seconds, a time growing as D^2."""
+"""Maximum number of patches D; at this D the law of sums takes seconds, a time growing as D^2."""
 MOST_NUMBERS = 85_000_000
-"""Largest count of numbers in all tables together (680 MB); a gradient takes up to a second."""
+"""Maximum count of numbers in all tables (680 MB), with which a gradient takes up to a second."""
 TABLES, SPREAD = 10, 33.0
-"""Number of tables; number of sums z of probability above 1e-60, over the root of their patches."""
+"""Number of tables; number of sums z of probability above 1e-60, divided by the square root of the
+number of patches in a sum."""
 LAYOUT = Layout(("alpha", "gamma", "rho"), ((), (), ()), groups=("v", "A", "A"))
 
 
 def derivation(parameters: Parameters | None = None) -> Page:
-    """Page of the derivation; with parameters, written out for their degree p and their law."""
+    """Page of the derivation; if parameters are given, written out for their degree p and law."""
     from theory.papers.positional_attention.derivation import page
 
     return page() if parameters is None else page(parameters.p, parameters.random_sets)
 
 
 def formulas(parameters: Parameters | None = None) -> Mapping[str, sympy.Expr]:
-    """Name -> formula of each observable; with parameters, for their degree p."""
+    """Name -> formula of each observable; if parameters are given, for their degree p."""
     return recursion.observables(*(() if parameters is None else (parameters.p,)))
 
 
 class ReducedPopulation(PositionalProblem, ExpectedProblem):
     """Idealised problem (P) on the symmetric manifold: exact descent on (alpha, gamma, rho).
 
-    `expectation`: method for the random sets: ``"exact"`` sums over all multisets of types,
-    ``"spectral"`` is accurate to a tolerance at any size, ``"sampled"`` draws from the law,
-    ``"auto"`` takes the cheaper of exact and spectral; `tolerance`: error of ``"spectral"`` and
-    ``"auto"``, relative to the gross gradient (see Notes); `samples`, `seed`: number and seed of
-    the draws of ``"sampled"``. Raises InvalidRequest for an unknown expectation, or an unsuitable
-    size.
+    `expectation` names the method for the random sets: ``"exact"`` sums over all multisets of
+    types, ``"spectral"`` is accurate to a tolerance at any size, ``"sampled"`` draws from the law,
+    ``"auto"`` takes the cheaper of exact and spectral. `tolerance` is the error of ``"spectral"``
+    and ``"auto"``, relative to the gross gradient (see Notes). `samples` and `seed` set the draws
+    of ``"sampled"``. Raises InvalidRequest for an unknown expectation, or for a size at which the
+    method is impossible.
 
     Notes
     -----
-    The gradient is that of one entry: dR/dalpha, dR/dgamma / (D (C-1)), dR/drho / (D (D-C)).
+    The gradient is per entry: dR/dalpha, dR/dgamma / (D (C-1)), dR/drho / (D (D-C)).
 
     The gross of a gradient component is the sum of absolute contributions of all sets. On the slow
     manifold the net gradient of alpha is 1e-9 to 1e-15 of its gross, so errors are measured
@@ -124,9 +126,9 @@ class ReducedPopulation(PositionalProblem, ExpectedProblem):
     def error_estimate(self, state: ArrayLike) -> dict[str, FloatArray]:
         """Gradient and risk at a state (3,), with their estimated errors, shape (4,) each.
 
-        ``value`` is the gradient of one entry for each scalar, then the risk; ``gross`` the sum of
-        absolute contributions of all sets; ``estimate`` the error of the exact or the spectral
-        expectation; ``standard_error`` that of the sampled one.
+        ``value`` has the gradient per entry for each scalar, then the risk; ``gross`` has the sums
+        of absolute contributions of all sets. The estimated error is ``estimate`` for the exact and
+        the spectral expectation, ``standard_error`` for the sampled expectation.
         """
         return self.expectation.error_estimate(self.layout.flatten(state))
 
@@ -137,7 +139,7 @@ class ReducedPopulation(PositionalProblem, ExpectedProblem):
 
 
 def _check_size(parameters: Parameters) -> None:
-    """Raise InvalidRequest for sizes whose tables exceed `MOST_NUMBERS` or D `MOST_PATCHES`."""
+    """Raise InvalidRequest if tables exceed `MOST_NUMBERS`, or if D exceeds `MOST_PATCHES`."""
     patches, set_size = parameters.D, parameters.C
     kinds, sizes = (set_size + 1) * (set_size + 2) // 2, range(set_size, patches, set_size)
 
@@ -178,7 +180,7 @@ def _expectation(
     samples: int,
     seed: int,
 ) -> Expectation:
-    """Expectation with a given name; ``auto`` takes the cheapest that is valid at the state."""
+    """Expectation of a given name; ``auto`` takes the cheapest one that is valid at the state."""
     known_word("expectation", expectation, EXPECTATIONS)
     tolerance = real("tolerance", tolerance, at_least=1e-12, at_most=1e-2)
     samples = integer("samples", samples, at_least=2, at_most=10**8)
@@ -195,7 +197,7 @@ def _expectation(
 
 
 def _exact(parameters: Parameters) -> Expectation:
-    """Sum over all configurations, refused if they are too many."""
+    """Sum over all configurations; raises InvalidRequest for too many configurations."""
     rows = configurations.enumeration(parameters.D, parameters.set_law)
     number, most = len(rows.probability), configurations.MAX_DEGREES
     if number * parameters.p > most:
@@ -214,7 +216,7 @@ def _spectral(parameters: Parameters, tolerance: float) -> SpectralSum:
 
 
 def _cheapest(parameters: Parameters, tolerance: float, state: FloatArray) -> Expectation:
-    """Sum over all configurations if cheaper or alone possible, else the spectral expectation."""
+    """Sum over all configurations if cheaper or the only way, else the spectral expectation."""
     costs = predicted_seconds(parameters)
     name, other = sorted(costs, key=costs.__getitem__)
     result: Expectation | None = None
@@ -244,7 +246,7 @@ def predicted_seconds(parameters: Parameters) -> dict[str, float]:
 
 
 def _spectral_seconds(parameters: Parameters) -> float:
-    """Seconds of one spectral gradient, from the number of sums z within 3 standard deviations."""
+    """Predicted seconds of a spectral gradient, from the number of sums z within 3 deviations."""
     widest = 2.0 * (parameters.D - parameters.C)
     columns = min(6.0 * sqrt(0.5 * widest * parameters.q), widest) + 1.0
     kinds = (parameters.C + 1) * (parameters.C + 2) // 2

@@ -13,7 +13,7 @@ from theory.papers.positional_attention.claims import CLAIMS
 from theory.papers.positional_attention.separability import criterion
 
 SHOWN = {"D": 9, "C": 3, "random_sets": "mixed"}
-"""Smallest tested size with all three events and sets of three patches."""
+"""Smallest tested size at which all three events occur with sets of three patches."""
 REMARKS = {
     "random_sets": "its law is the mixed one, a toy law: no random set has a single sign; "
     "the paper's law is --random_sets any"
@@ -21,7 +21,7 @@ REMARKS = {
 
 
 def what_decides(parameters: Parameters) -> str:
-    """Sentence whether a state can classify every sample, for mixed sets, a criterion below 1."""
+    """Sentence that some state classifies every sample, for mixed sets and a criterion below 1."""
     number = criterion(parameters.set_law, parameters.L, parameters.p)
     return (
         f"(L-1)(1-1/C)^p = {number:.3f} < 1: in this toy law, without random sets of one sign, "

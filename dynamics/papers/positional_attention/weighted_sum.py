@@ -1,11 +1,11 @@
-"""Expectation as a weighted sum over configurations: all of them, or sampled ones.
+"""Expectation as a weighted sum over all configurations, or over sampled configurations.
 
 The loss of one configuration is `reduced` of the model file `dynamics.models.positional_attention`.
-All configurations are compiled to a reduced program (`dynamics.models.engine.reduced_risk`);
-sampled ones stay JAX arrays, since building a program for each draw takes longer than its run. A
-sampled sum is unbiased, with standard errors estimated from the sample. Late in training the
-gradient comes from configurations of probability below 1e-7, which are missing in a sample of usual
-size and in its standard error.
+A sum over all configurations is compiled to a reduced program
+(`dynamics.models.engine.reduced_risk`). Sampled configurations stay JAX arrays, since building a
+program for each draw takes longer than a run. A sampled sum is unbiased, with standard errors
+estimated from the sample. Late in training the gradient comes from configurations of probability
+below 1e-7. A sample of usual size lacks these configurations, and so does its standard error.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from dynamics.papers.positional_attention.parameters import Parameters
 
 TAIL = 5
-"""Number of draws in each outermost stratum: the error includes whether a rare sum occurs."""
+"""Minimum number of draws in the outermost strata, so that the error covers rare sums."""
 SCALARS = ("alpha", "gamma", "rho")
 COLUMNS: Columns = (
     *(("state", k) for k in range(len(SCALARS))),
@@ -55,11 +55,12 @@ COLUMNS: Columns = (
 """Column of each order parameter, in the order of `ORDER_PARAMETERS`."""
 assert len(COLUMNS) == len(ORDER_PARAMETERS)
 BATCH = 1 << 13
-"""Number of configurations whose terms are computed at a time."""
+"""Number of configurations for which terms are computed at a time."""
 ROUNDINGS = 8
-"""Approximate number of roundings of an attention share, in addition to one for each degree."""
+"""Approximate number of roundings of an attention share; p further roundings come from the
+degree."""
 PLACES = 4
-"""Leading binary digits kept of a padded sample size, so that sizes share compiled code."""
+"""Number of leading binary digits of a padded sample size, so that sizes share compiled code."""
 
 
 def _start(
@@ -89,7 +90,7 @@ def _model() -> Model:
 
 
 class WeightedSum(Expectation):
-    """Base of the sums over weighted configurations, identified by `settings`."""
+    """Base of the sums over weighted configurations; `settings` identifies a sum."""
 
     def __init__(
         self, parameters: Parameters, rows: Configurations, settings: Mapping[str, Any]
@@ -122,7 +123,7 @@ class WeightedSum(Expectation):
         return data
 
     def contributions(self, state: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Parts of gradient (of one entry) and risk, their gross, their rounding; (4, n) each."""
+        """Parts of gradient per entry and of risk, their gross, rounding errors; (4, n) each."""
         samples = self.configurations.counts
         many = _padded(len(samples))
         whole = np.concatenate([samples, np.repeat(samples[-1:], many - len(samples), axis=0)])
@@ -160,7 +161,7 @@ class Exact(WeightedSum):
         return slopes, {name: rows[name] for name in ("risk", "error")}
 
     def error_estimate(self, state: FloatArray) -> dict[str, FloatArray]:
-        """Gradient and risk, their gross and their estimated rounding error."""
+        """Gradient and risk, with their gross and their estimated rounding error."""
         _, gross, rounded = (
             part @ self.configurations.probability for part in self.contributions(state)
         )
@@ -169,7 +170,7 @@ class Exact(WeightedSum):
 
 
 class Sampled(WeightedSum):
-    """Mean over the configurations of a number of draws, with its standard error."""
+    """Mean over drawn configurations, with the standard error of the mean."""
 
     def __init__(
         self,
@@ -187,7 +188,7 @@ class Sampled(WeightedSum):
         self._functions = functions_of(self.traced, True, COLUMNS, len(SCALARS))
 
     def gradient(self, state: FloatArray) -> FloatArray:
-        """Gradient of one entry for each scalar at a state, shape (3,)."""
+        """Gradient per entry for each scalar at a state, shape (3,)."""
         return np.asarray(evaluated(self._functions.compiled_slope, state, self._payload))
 
     def order_parameters(self, state: FloatArray, slope: FloatArray, count: int) -> FloatArray:
@@ -195,7 +196,7 @@ class Sampled(WeightedSum):
         return np.asarray(evaluated(self._functions.compiled_row, state, slope, self._payload))
 
     def hessian(self, state: FloatArray) -> FloatArray:
-        """Derivative of the gradient by the state, shape (3, 3)."""
+        """Jacobian matrix of the gradient, shape (3, 3)."""
         return np.asarray(evaluated(self._functions.compiled_jacobian, state, self._payload))
 
     def advance(
@@ -214,14 +215,14 @@ class Sampled(WeightedSum):
         return {"risk": found["risk"], "error": found["observables"]["error"]}
 
     def observe(self, states: FloatArray) -> tuple[FloatArray, dict[str, FloatArray]]:
-        """Gradients at states, with risk, population error, largest standard error over gross."""
+        """Gradients at states; risk, population error, largest ratio of standard error to gross."""
         slopes = np.array([self.gradient(state) for state in states]).reshape(states.shape)
         known = [self.error_estimate(state) for state in states]
         ratios = [relative_error(each["standard_error"], each["gross"]) for each in known]
         return slopes, {**self._observed(states), "standard_error": np.array(ratios)}
 
     def error_estimate(self, state: FloatArray) -> dict[str, FloatArray]:
-        """Gradient and risk, their gross and their standard error."""
+        """Gradient and risk, with their gross and their standard error."""
         weight, (each, sizes, _) = self.configurations.probability, self.contributions(state)
         spread = self._standard_error(each)
         return {"value": each @ weight, "gross": sizes @ weight, "standard_error": spread}
@@ -254,11 +255,11 @@ def _padded(many: int) -> int:
 
 @cache
 def _terms(D: int, C: int, p: int) -> Any:
-    r"""Compiled parts of gradient and risk, their gross and their rounding.
+    r"""Compiled parts of gradient and risk, with their gross and their rounding errors.
 
     With relative errors :math:`\epsilon` of the attention shares, F has an error :math:`\delta`,
-    and :math:`\varsigma = 1 / (1 + e^F)` one of at most :math:`\varsigma (1 - \varsigma)(e^\delta -
-    1)`, which is large where large terms cancel.
+    and :math:`\varsigma = 1 / (1 + e^F)` has an error of at most :math:`\varsigma (1 -
+    \varsigma)(e^\delta - 1)`. This bound is large where large terms of F cancel.
     """
     xp, unit = namespace(), (ROUNDINGS + p) * float(np.finfo(float).eps)
 
@@ -276,8 +277,7 @@ def _terms(D: int, C: int, p: int) -> Any:
         little, small = xp.expm1(xp.minimum(delta, 1.0)), delta < 1.0
         off = xp.where(small, weight * jax.nn.sigmoid(margin) * little, large)
         sizes = abs(slopes).sum(axis=(0, 1))
-        # A derivative of the softmax is a difference of its entries, and they enter F multiplied by
-        # alpha.
+        # A derivative of the softmax is a difference of its entries; alpha multiplies these in F.
         by_entries = reals["scale"] * abs(state[0]) * sizes[0]
         sizes = weight * (sizes + jax.numpy.array([0.0, 1.0, 1.0]) * by_entries)
         changed = off * abs(slopes.sum(axis=(0, 1))) + unit * sizes

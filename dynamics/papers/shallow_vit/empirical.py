@@ -1,4 +1,4 @@
-"""Empirical problem of N samples of noisy tokens, every entry of W_O, W_V, W_K, W_Q free."""
+"""Empirical problem: N samples of noisy tokens, every entry of W_O, W_V, W_K, W_Q trained."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def _sparsifier(value: object) -> str | None:
 class TokenTraining(Training):
     """Options of training for the empirical problem, and of its tokens.
 
-    `start`: another seed, for the weights alone, or ``"symmetric"``, see `ReducedPopulation`;
-    `sparsify`: order in which tokens of training and test samples are removed (Remark 2):
-    ``"random"``; ``"irrelevant"``, first tokens of other patterns, then of the confusion pattern,
-    then of the label's pattern, in random order each; ``"noisiest"``, first tokens farthest from
-    their pattern; `removed`: share of the L tokens of every sample that is removed; `noisy_share`:
-    share of the tokens of every sample, at random positions, whose noise has standard deviation
-    `noisy_std` per coordinate; `test_samples`: number of fresh samples for test loss and test
-    error. Both shares are rounded to whole tokens, halves up.
+    `start` is another seed, for the weights alone, or ``"symmetric"``, see `NoiseFree`. `sparsify`
+    is the order in which tokens of training and test samples are removed (Remark 2): ``"random"``;
+    ``"irrelevant"``, first tokens of other patterns, then of the confusion pattern, then of the
+    label's pattern, in random order each; ``"noisiest"``, first tokens farthest from their pattern.
+    `removed` is the removed share of the L tokens of every sample. `noisy_share` is the share of
+    tokens with noise of standard deviation `noisy_std` per coordinate, at random positions in every
+    sample. `test_samples` is the number of fresh samples for test loss and test error. Both shares
+    are rounded to whole tokens, halves up.
     """
 
     start: Annotated[int | str | None, BeforeValidator(checked_start)] = None
@@ -52,16 +52,16 @@ class TokenTraining(Training):
 
 
 class FullEmpirical(FullProblem):
-    """W_O, W_V, W_K and W_Q trained, every entry, on N samples of noisy tokens.
+    """Training of every entry of W_O, W_V, W_K and W_Q on N samples of noisy tokens.
 
-    A token is the vector mu of its pattern plus Gaussian noise in every coordinate, with standard
-    deviation c_0, or ``noisy_std`` for noisy tokens. Every sample, in training and in test, loses
-    the same number of tokens, so all sequences have one length.
+    A token is the vector mu of its pattern plus Gaussian noise in every coordinate. The noise has
+    standard deviation c_0, or ``noisy_std`` in noisy tokens. Every training and test sample loses
+    the same number of tokens, so all sequences have the same length.
 
     `samples`: number N; `seed`: seed of the start, the samples, the test samples and the
     mini-batches, see `sampling.streams`; `**training`: options of `TokenTraining`, ``batch`` and
-    ``dtype``. Raises InvalidRequest for an invalid number of samples or option, or if every token
-    is removed.
+    ``dtype``. Raises InvalidRequest for an invalid number of samples, an invalid option, or if
+    every token is removed.
     """
 
     view = "full empirical"
@@ -104,9 +104,9 @@ class FullEmpirical(FullProblem):
 
 
 def remaining_length(parameters: Parameters, sparsify: str | None, removed: float) -> int:
-    """Number L' of tokens of a sample that remain after removal of a share.
+    """Number L' of tokens that remain in a sample after removal of a share.
 
-    Raises InvalidRequest for L' = 0, or if tokens are removed without a sparsifier.
+    Raises InvalidRequest if no token remains, or if tokens are removed without `sparsify`.
     """
     length = parameters.L
     gone = rounded(removed, length)
@@ -130,8 +130,9 @@ def remaining_tokens(
 ) -> IntArray:
     """Positions of the remaining tokens, ascending, shape (N, L').
 
-    `remaining`: number L'; `kinds`, shape (N, L): 0 label's pattern, 1 confusion pattern, 2 other;
-    `distance`, shape (N, L): distance of each token from its pattern; `generator`: breaks ties.
+    `remaining` is the number L'. `kinds`, shape (N, L), is 0 for the label's pattern, 1 for the
+    confusion pattern, 2 for another. `distance`, shape (N, L), is the distance of each token from
+    its pattern; `generator` breaks ties.
     """
     chance = generator.random(kinds.shape)
     first = {None: chance, "random": chance, "irrelevant": chance - kinds, "noisiest": -distance}
@@ -148,9 +149,10 @@ def noisy_tokens(
 ) -> Tokens:
     """Noisy tokens of N samples of the data law, some of them removed.
 
-    `training`: options for noisy and removed tokens; `counts`, `tokens`: random numbers of the
-    counts, and of the tokens; positions, noise, noisy tokens and removed tokens have separate
-    streams, so that a change of one leaves the others equal.
+    `training` has the options for noisy and removed tokens. `counts` and `tokens` are the
+    generators of the counts and of the tokens. Positions, noise, choice of noisy tokens and choice
+    of removed tokens use separate streams, so that changing one of these leaves the draws of all
+    others unchanged.
     """
     left = remaining_length(parameters, training.sparsify, training.removed)
     data = sampling.count_vectors(parameters, samples, counts)

@@ -15,9 +15,9 @@ WORDS = {
     "loss": ("hinge", "linear"),
     "frozen": ("none", "attention", "values"),
 }
-"""Parameter -> allowed words."""
+"""Name of a parameter -> allowed words."""
 ROUNDING = 1e-9
-"""Largest excess over 1 of the sum alpha_star + alpha_confusion that counts as rounding."""
+"""The sum alpha_star + alpha_confusion may exceed 1 by this amount, which counts as rounding."""
 
 
 @refusing

@@ -2,12 +2,12 @@ r"""Training of the shallow Vision Transformer, on patterns and on tokens.
 
 .. math:: \hat R = \sum_n p_n \max(\gamma - y^n F(X^n), 0).
 
-The loss is that of the model file `dynamics.models.shallow_vit`, with tokens instead of patterns if
-every weight is trained; the reported risk is :math:`\hat R / \gamma`, the gradient that of
-:math:`\hat R`. The full problems use no reduction; the noise-free one shares start, samples and
-observables with `ReducedPopulation`, so their agreement in W_O and in the products of W_V, W_K, W_Q
-with the patterns is evidence for the reduction. Order parameters use all training samples, also
-with mini-batches.
+The loss comes from the model file `dynamics.models.shallow_vit`, with tokens instead of patterns if
+every weight is trained. The reported risk is :math:`\hat R / \gamma`; the gradient is the gradient
+of :math:`\hat R`. Full problems use no reduction. `FullPopulation` shares start, samples and
+observables with `ReducedPopulation`, so agreement of the two in W_O and in the products of W_V,
+W_K, W_Q with the patterns is evidence for the reduction. Order parameters use all training samples,
+also with mini-batches.
 """
 
 from __future__ import annotations
@@ -47,13 +47,14 @@ from theory.papers.shallow_vit.notation import EVENTS, ORDER_PARAMETERS, RATES
 
 GROUPS = ("W_O", "W_V", "W_K", "W_Q")
 TEST_SAMPLES = 1000
-"""Number of drawn test samples; without noise, ``data="fixed"`` is tested on its whole law."""
+"""Number of drawn test samples. Without noise, ``data="fixed"`` draws none: the whole law is the
+test set."""
 OBSERVED = ("loss_over_margin", *ORDER_PARAMETERS[1:])
 """Names of the order parameters in the model file."""
 PLACES = 2
-"""Leading binary digits kept of a padded number of count vectors, to share compiled code."""
+"""Number of leading binary digits of a padded number of count vectors, to share compiled code."""
 ONE_BY_ONE = 64
-"""Number of samples whose attention is computed at a time."""
+"""Number of samples for which attention is computed at a time."""
 
 
 @cache
@@ -63,7 +64,7 @@ def _model() -> Model:
 
 @cache
 def _masses(program: Program) -> Any:
-    """Compiled (state, payload) -> attention to all relevant and all confusion keys, (S, n, 2)."""
+    """Compiled (state, payload) -> total attention to relevant and to confusion keys, (S, n, 2)."""
 
     def masses(flat: Any, payload: Any) -> Any:
         data, _ = payload
@@ -82,8 +83,8 @@ def _masses(program: Program) -> Any:
 class VitProblem(TracedProblem):
     """Base of the problems of the shallow Vision Transformer.
 
-    `start`: initial weights; `training`, `test`: training and test samples; `minibatches`: samples
-    of each step.
+    `start` has the initial weights; `training` and `test` are samples; `minibatches` selects the
+    samples of each step.
     """
 
     system = "shallow_vit"
@@ -118,10 +119,10 @@ class VitProblem(TracedProblem):
     @staticmethod
     @abstractmethod
     def _layout(parameters: Parameters) -> Layout:
-        """Layout of a state, which holds W_O and the other weights, on patterns or on tokens."""
+        """Layout of a state: W_O and the other weights, on patterns or on tokens."""
 
     def _data(self, tokens: Tokens) -> Data:
-        """Samples as data of the loss, padded so that few sizes are compiled."""
+        """Samples as arguments of the loss, padded so that few sizes are compiled."""
         many, length = tokens.patterns.shape
         unit = 1 << max(0, many.bit_length() - PLACES) if tokens.values is None else 1
         rows = np.minimum(np.arange(-(-many // unit) * unit), many - 1)
@@ -134,7 +135,7 @@ class VitProblem(TracedProblem):
 
     @cached_property
     def reader(self) -> Reader:
-        """Reader of the observables of a state, given on the patterns."""
+        """Reader that computes the observables of a state from V, K, Q on the patterns."""
         tokens, many = self.tokens, np.arange(self.parameters.M)
         at = tokens.patterns[:, :, None] == many
         counts = (tokens.times[:, :, None] * at).sum(axis=1).astype(np.int64)
@@ -153,7 +154,7 @@ class VitProblem(TracedProblem):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """Settings, and hashes of the loss and the random numbers, compared when a run resumes."""
+        """Settings, hashes of the loss and random numbers; a resumed run must have the same."""
         arrays = [*jax.tree.leaves(self.payload[0]), self.initial_state]
         if self.minibatches is not None:
             arrays.append(np.array([self.minibatches.seed]))
@@ -165,7 +166,7 @@ class VitProblem(TracedProblem):
         return float(self.order_parameters(state)[0])
 
     def order_parameters(self, state: ArrayLike, gradient: FloatArray | None = None) -> FloatArray:
-        """Risk over margin, active, error, relevant at a state, over all training samples."""
+        """Risk divided by margin, active, error, relevant at a state, over all training samples."""
         flat = self.layout.flatten(state)
         return super().order_parameters(flat, np.zeros_like(flat))
 
@@ -176,9 +177,9 @@ class VitProblem(TracedProblem):
     def observables(self, state: ArrayLike) -> dict[str, float]:
         """Order parameters, errors on fresh samples, attention, scores, neurons at a state.
 
-        Attention is averaged over the training samples, gates and scores are those of the patterns;
-        with noise, ``odds`` is the deviation from an identity that is exact without noise. At the
-        last finite state of a diverged run, observables may overflow.
+        Attention is averaged over the training samples; gates and scores are computed on the
+        patterns. The observable ``odds`` is the deviation from an identity that is exact without
+        noise. At the last finite state of a diverged run, observables may overflow.
         """
         flat = self.layout.flatten(state)
         function = self._functions.compiled_observables  # rounding depends on batch size
@@ -193,14 +194,15 @@ class VitProblem(TracedProblem):
 
 
 class NoiseFree(VitProblem):
-    """Base of the problems on tokens without noise; equal samples are merged to one with a weight.
+    """Base of the problems on tokens without noise; equal samples become one weighted sample.
 
-    `expectation`: ``"exact"`` for the law, ``"sampled"`` for N samples, ``"auto"`` for sampled if
-    `samples` is given; `samples`: number N; `seed`: seed of all random numbers; `start`: another
-    seed for the weights alone, or ``"symmetric"`` for neurons of the seed completed to a set
-    invariant under the symmetries of the law (`starts.symmetric_start`); `batch`: number of samples
-    of a mini-batch, N or more for full batch; every epoch uses each sample once, in new batches.
-    Raises InvalidRequest for an invalid option.
+    `expectation` is ``"exact"`` for the law, ``"sampled"`` for N samples, or ``"auto"``, which is
+    sampled if the number N is given as `samples`. `seed` is the seed of all random numbers. `start`
+    is another seed for the weights alone, or ``"symmetric"``; then the neurons drawn from `seed`
+    are completed to a set that is invariant under the symmetries of the law
+    (`starts.symmetric_start`). `batch` is the number of samples of a mini-batch, N or more for the
+    full batch; every epoch uses each sample once, in new batches. Raises InvalidRequest for an
+    invalid option.
     """
 
     def __init__(
@@ -237,7 +239,7 @@ class NoiseFree(VitProblem):
     @staticmethod
     @abstractmethod
     def _tokens(vectors: Vectors, parameters: Parameters, start: Start) -> Tokens:
-        """Count vectors as tokens for the weights of the problem."""
+        """Tokens of count vectors, in the form that the weights of the problem act on."""
 
     def _batches(self, first: int, last: int) -> NDArray[np.int64] | None:
         """Indices of the count vectors in the batch of each step, padded with -1."""
@@ -245,7 +247,7 @@ class NoiseFree(VitProblem):
         return rows if rows is None else np.where(rows < 0, -1, self.vectors.member[rows])
 
     def weights_of(self, step: int | None) -> FloatArray:
-        """Weights of the count vectors in a step, shape (S,); over all samples for None."""
+        """Weights of the count vectors in a step, or in all samples for None, shape (S,)."""
         if step is None or self.minibatches is None:
             return self.vectors.weights
         (members,) = self.minibatches.members(step, step + 1)
@@ -254,11 +256,11 @@ class NoiseFree(VitProblem):
 
 
 class ReducedPopulation(NoiseFree):
-    """Gradient descent on patterns: exact for tokens without noise.
+    """Gradient descent on the patterns, which is exact for tokens without noise.
 
     The state is W_O (m, d) and the products V = W_V mu, K = W_K mu, Q = W_Q mu of the other weights
     with the patterns mu, each (d, M). Components of weights orthogonal to the patterns never move.
-    The arguments are those of `NoiseFree`.
+    `NoiseFree` describes the arguments.
     """
 
     view = "reduced population"
@@ -287,14 +289,14 @@ class FullProblem(VitProblem):
         return Layout(GROUPS, ((parameters.m, parameters.d), square, square, square), GROUPS)
 
     def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
-        """Name of a reduced part -> product of weights and patterns, shape (records, ...)."""
+        """Name of a part of the reduced state -> W_O, or weights times patterns, (records, ...)."""
         return dict(zip(PARTS, self.parts(states), strict=True))
 
 
 class FullPopulation(FullProblem, NoiseFree):
-    """Every weight trained, on tokens without noise, one sample for each distinct count vector.
+    """Training of every weight on tokens without noise, one sample per distinct count vector.
 
-    Equal arguments give the start and the samples of `ReducedPopulation`.
+    The same arguments give the same start and samples as in `ReducedPopulation`.
     """
 
     view = "full population"
@@ -305,7 +307,7 @@ class FullPopulation(FullProblem, NoiseFree):
 
 
 def checked_start(value: object) -> int | str | None:
-    """Checked start: a seed of the weights alone, ``"symmetric"``, or None."""
+    """Check the option `start`: a seed of the weights alone, ``"symmetric"``, or None."""
     if value is None or value == SYMMETRIC:
         return None if value is None else SYMMETRIC
     if isinstance(value, str):

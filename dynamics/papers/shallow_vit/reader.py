@@ -1,11 +1,11 @@
 """Observables common to all problems of this system, from V, K, Q on the patterns.
 
-Gates and lucky neurons are those of the two samples of the ``fixed`` law, for any training samples.
-``lucky_W`` counts the neurons with a > 0 whose gate is open at query 1 of the positive sample,
-``lucky_U`` those with a < 0 and an open gate at query 2 of the negative sample, ``lucky_angle``
-those within an angle sigma of p_1 (Definition 2). With output weights per position, ``lucky_W`` and
-``lucky_U`` are NaN. Attention to relevant tokens and ``odds`` come from the attention that training
-computes on its samples.
+Gates and lucky neurons are evaluated on the two samples of the ``fixed`` law, for any training
+data. ``lucky_W`` counts the neurons with a > 0 and an open gate at query 1 of the positive sample,
+``lucky_U`` the neurons with a < 0 and an open gate at query 2 of the negative sample,
+``lucky_angle`` the neurons within an angle sigma of p_1 (Definition 2). With output weights per
+position, ``lucky_W`` and ``lucky_U`` are NaN. Attention to relevant tokens and ``odds`` come from
+the attention that training computes on its samples.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ QUERIES = ("relevant", "confusion", "other")
 class Reader:
     """Observables of a state.
 
-    `a`, shape (m,) or (m, L): output weights; `p`, shape (d, M): the orthonormal p_j, near V at the
-    start; `counts`, shape (S, M): tokens of every pattern in the training samples; `labels`,
-    `weights`, shape (S,): labels and weights of the training samples.
+    `a`, shape (m,) or (m, L), has the output weights; `p`, shape (d, M), has the orthonormal p_j,
+    near V at the start. `counts`, shape (S, M), has the number of tokens of every pattern in the
+    training samples; `labels` and `weights`, shape (S,), belong to these samples.
     """
 
     parameters: Parameters
@@ -81,8 +81,8 @@ class Reader:
     def attended(self, tokens: Tokens, masses: FloatArray) -> dict[str, float]:
         """Attention to relevant tokens by kind of query, and the error of the odds identity.
 
-        `tokens`: training samples; `masses`, shape (S, n, 2): attention of every token to all
-        relevant and to all confusion keys of its sample.
+        `tokens` has the training samples; `masses`, shape (S, n, 2), has the total attention of
+        every token to the relevant and to the confusion keys of its sample.
         """
         each = tokens.weights[:, None] * tokens.times
         found = {}
@@ -94,7 +94,7 @@ class Reader:
 
     @cached_property
     def ratio(self) -> float:
-        """Ratio n_* / n_# of relevant to confusion tokens, or NaN if n_# is 0 or both vary."""
+        """Ratio n_* / n_# of relevant to confusion tokens; NaN if a count is 0 or varies."""
         positive = (self.labels > 0)[:, None]
         pairs = np.where(positive, self.counts[:, :2], self.counts[:, 1::-1])
         star, confusion = pairs[0]
@@ -104,14 +104,15 @@ class Reader:
 
     @np.errstate(all="ignore")
     def odds(self, masses: FloatArray, patterns: IntArray, weights: FloatArray) -> float:
-        """Largest relative error of the odds identity, over query patterns.
+        """Largest relative error of the odds identity over all patterns of queries.
 
-        Without noise, the mean log odds of relevant against confusion keys over the queries of a
-        pattern in the positive samples, plus the same mean in the negative samples, is 2 log(n_* /
-        n_#). The result is NaN if `ratio` is NaN, or if one label is missing.
+        The identity, exact without noise: take the log odds of relevant against confusion keys,
+        averaged over the queries of one pattern; the mean in the positive samples plus the mean in
+        the negative samples is 2 log(n_* / n_#). The result is NaN if `ratio` is NaN, or if one
+        label is missing.
 
-        `masses`, shape (S, n, 2): see `attended`; `patterns`, `weights`, shape (S, n): patterns of
-        the queries, from 0, and weights of the queries in a mean.
+        `attended` describes `masses`, shape (S, n, 2). `patterns`, shape (S, n), has the patterns
+        of the queries, from 0; `weights`, shape (S, n), has the weights of the queries in a mean.
         """
         if np.isnan(self.ratio):
             return float("nan")

@@ -1,15 +1,15 @@
-r"""Recursions compared with a run on patterns: inner products, and the symmetric collapse.
+r"""Recursions of inner products and of the symmetric collapse, compared with a run on patterns.
 
 *Inner products*: :math:`H = W_O V`, :math:`B = K^\top Q`, :math:`G_V = V^\top V`, :math:`G_K =
 K^\top K`, :math:`G_Q = Q^\top Q` and :math:`J = W_O W_O^\top` follow a closed recursion of gradient
 descent, with terms in :math:`\eta^2`, derived by `theory.papers.shallow_vit.recursion.gram`.
-Attention enters it through three M x M matrices, independent of d.
+Attention enters this recursion through three M x M matrices, for any d.
 
 *Symmetric collapse*: if the symmetries of `theory.papers.shallow_vit.symmetry` hold at the start
 (sigma = delta = 0, W_K = W_Q, equal non-discriminative counts, neurons in whole orbits:
-``start="symmetric"``), B keeps six distinct entries and :math:`G_K`, :math:`G_Q` five each. The
-step of these 16 scalars is derived by `theory.papers.shallow_vit.recursion.collapse`, in the class
-means t of T, while W_O and V are advanced neuron by neuron.
+``start="symmetric"``), B keeps six distinct entries, and :math:`G_K` and :math:`G_Q` keep five
+each. The step of these 16 scalars is derived by `theory.papers.shallow_vit.recursion.collapse`, in
+the class means t of T, the derivative of the loss by B; W_O and V are advanced neuron by neuron.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ MATRICES = ("H", "B", "G_V", "G_K", "G_Q", "J")
 class RecursionCheck(NamedTuple):
     """Deviations of a recursion from a run on patterns.
 
-    `deviations`: name -> largest absolute difference of an entry, at every step, shape (steps +
-    1,); `values`: name -> final value of the recursion.
+    `deviations` maps a name to the largest absolute difference of an entry at every step, shape
+    (steps + 1,); `values` maps a name to the final value of the recursion.
     """
 
     deviations: Mapping[str, FloatArray]
@@ -84,8 +84,8 @@ def gram(problem: ReducedPopulation, eta: float, steps: int) -> RecursionCheck:
     """Advance the six matrices of inner products and the problem from its start, and compare them.
 
     `problem`: reduced problem with all weights trained, or with attention frozen; `eta`: learning
-    rate of all weights. Raises InvalidRequest if the values are frozen, as V then does not follow
-    from inner products.
+    rate of all weights. Raises InvalidRequest if the values are frozen, because the recursion is
+    derived for a trained V.
     """
     if problem.parameters.frozen == "values":
         refuse(
@@ -106,7 +106,7 @@ def gram(problem: ReducedPopulation, eta: float, steps: int) -> RecursionCheck:
 def _stepping(
     problem: ReducedPopulation, state: FloatArray, eta: float, steps: int
 ) -> Iterator[tuple[FloatArray, int]]:
-    """Yield the state of a run after every step, with the number of the step."""
+    """Yield the state of a run after every step, and the number of this step."""
     rates = np.full(state.size, eta)
     none = np.empty(0, dtype=np.int64), np.empty((0, state.size))
     rows = np.empty((1, len(problem.order_names)))
@@ -153,9 +153,9 @@ def objection(problem: ReducedPopulation) -> str:
 def collapse(problem: ReducedPopulation, eta: float, steps: int) -> RecursionCheck:
     """Advance the 16 scalars, W_O, V and the problem from its start, and compare them.
 
-    `eta`: learning rate of all weights. The deviation of a scalar is the largest one among the
-    entries of its class. Raises InvalidRequest with the first condition of the collapse that does
-    not hold.
+    `eta`: learning rate of all weights. The deviation of a scalar is the largest deviation of an
+    entry of its class. Raises InvalidRequest with the first condition of the collapse that does not
+    hold.
     """
     why = objection(problem)
     if why:
@@ -201,7 +201,7 @@ def _scores(result: Mapping[str, float], patterns: int) -> FloatArray:
 
 @cache
 def _pair_positions(patterns: int, pair: str, even: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns of a class of pairs of patterns; each unordered pair once if `even`."""
+    """Rows and columns of a class of pairs of patterns; with `even`, each unordered pair once."""
     positions = pairs(patterns)[1][pair]
     if even and pair == "1k":
         positions = np.concatenate([positions, positions[:, ::-1]])
@@ -238,9 +238,9 @@ def slopes_of(
 ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
     """Derivatives E (m, M) and T (M, M) of the loss by H and by B.
 
-    `responses` is H, shape (m, M); `scores` is B, shape (M, M); `step`: step whose batch is used,
-    None for all samples; `scale`: factor of the output weights and of the margin, for a convention
-    other than the problem's. T is 0 if attention is frozen.
+    `responses` is H, shape (m, M), and `scores` is B, shape (M, M). `step` selects the batch of a
+    step, None all samples. `scale` multiplies output weights and margin, for a convention other
+    than the problem's. T is 0 if attention is frozen.
     """
     parameters, tokens = problem.parameters, problem.tokens
     a = scale * (problem.start.a if tokens.output is None else tokens.output)

@@ -1,7 +1,8 @@
 r"""Samples: counts of the patterns among the L tokens, labels, and noisy tokens.
 
-The pattern of the label is 1 (index 0) for y = +1 and 2 for y = -1; the other of the two is the
-confusion pattern. A sample has counts c of the M patterns, of sum L (`Parameters`: ``data``):
+The pattern of the label is pattern 1 (index 0) for y = +1 and pattern 2 for y = -1; the other one
+of these two is the confusion pattern. A sample has counts of the M patterns with sum L. The
+parameter ``data`` names their law:
 
 - ``fixed``: n_star, n_confusion, and the rest as even as possible, with more of the first patterns;
 - ``fixed_disc``: n_star, n_confusion, and the rest uniform over the M - 2 other patterns;
@@ -11,9 +12,9 @@ confusion pattern. A sample has counts c of the M patterns, of sum L (`Parameter
 Labels alternate from +1. Token l of a sample is :math:`\mu_{\mathrm{pattern}(l)}` plus noise
 :math:`N(0, c_0^2)` in every coordinate.
 
-Without noise a sample is its counts and its label, so equal samples become one vector with a weight
-(`Vectors`). With output weights per position, every vector has one order of its tokens, and equal
-samples are not merged.
+Without noise, counts and label determine a sample, so equal samples become one vector with a weight
+(`Vectors`). With output weights per position, the order of tokens matters, and equal samples are
+not merged.
 
 Samples are drawn one by one, so a larger N extends the samples of a smaller N with the same seed.
 The `streams` of a seed are the same in every problem, so problems share start and data.
@@ -46,17 +47,17 @@ IntArray = NDArray[np.int64]
 RELEVANT, CONFUSION, OTHER = range(3)
 EXPECTATIONS = ("exact", "sampled", "auto")
 MOST_NUMBERS = 2**29
-"""Largest count of numbers in all samples: 4 GiB."""
+"""Maximum count of numbers in all samples, which take 4 GiB."""
 MOST_VECTORS = 20_000
-"""Largest number of count vectors of an enumerated law."""
+"""Maximum number of count vectors of an enumerated law; with more, samples are needed."""
 
 
 class Streams(NamedTuple):
     """Independent random streams of a seed.
 
-    `start`: weights; `training`: counts of the training samples; `tokens`: positions and noise of
-    their tokens; `test`, `test_tokens`: counts, and positions and noise, of the test samples;
-    `order`: order of mini-batches.
+    `start` draws the weights. `training` draws the counts of the training samples, `tokens` the
+    positions and noise of their tokens; `test` and `test_tokens` do the same for the test samples.
+    `order` draws the order of mini-batches.
     """
 
     start: Generator
@@ -69,14 +70,14 @@ class Streams(NamedTuple):
 
 @dataclass(frozen=True)
 class Samples:
-    """Counts of the patterns, shape (N, M), and labels +1 or -1, shape (N,), of samples."""
+    """Samples: counts of the patterns, shape (N, M), and labels +1 or -1, shape (N,)."""
 
     counts: IntArray
     labels: FloatArray
 
 
 def streams(seed: int | Generator, start: int | None = None) -> Streams:
-    """Random streams of a nonnegative seed; with `start`, the weights come from that other seed."""
+    """Random streams of a nonnegative seed; a seed `start` replaces it for the weights."""
     result = Streams(*random_stream(seed).spawn(6))
     if start is None:
         return result
@@ -84,14 +85,14 @@ def streams(seed: int | Generator, start: int | None = None) -> Streams:
 
 
 def even(parameters: Parameters) -> IntArray:
-    """Counts (relevant, confusion, others) of every sample of the law ``fixed``, shape (M,)."""
+    """Counts of relevant, confusion and other tokens in samples of ``fixed``, shape (M,)."""
     shares = parameters.shares
     counts = [shares.n_star, shares.n_confusion, *data_law.even_rest(shares)]
     return np.array(counts, dtype=np.int64)
 
 
 def arranged(counts: IntArray, labels: FloatArray) -> IntArray:
-    """Counts (N, M) of patterns 1, 2, others, from those of relevant, confusion, other tokens."""
+    """Counts (N, M) of patterns 1, 2, others, from counts of relevant, confusion, other tokens."""
     swapped = counts.copy()
     swapped[:, :2] = counts[:, 1::-1]
     return np.where(labels[:, None] > 0, counts, swapped)
@@ -110,7 +111,7 @@ def count_vectors(parameters: Parameters, samples: int, generator: Generator) ->
 
 
 def _without_ties(parameters: Parameters, samples: int, generator: Generator) -> IntArray:
-    """Counts (N, M) drawn until patterns 1 and 2 differ, the larger of the two counts first."""
+    """Counts (N, M), drawn until those of patterns 1 and 2 differ; the larger one is first."""
     chances, parts, many = data_law.chances(parameters.shares), [], 0
     while many < samples:
         counts = generator.multinomial(parameters.L, chances, size=samples)
@@ -130,17 +131,17 @@ def patterns(counts: IntArray, generator: Generator) -> IntArray:
 
 
 def kinds(sequences: IntArray, labels: FloatArray) -> IntArray:
-    """Kind of every token: 0 the label's pattern, 1 the confusion pattern, 2 another."""
+    """Kind of every token: 0 for the label's pattern, 1 for the confusion pattern, 2 for others."""
     relevant = np.where(labels > 0, 0, 1)[:, None]
     discriminative = np.where(sequences == relevant, RELEVANT, CONFUSION)
     return np.where(sequences < 2, discriminative, OTHER).astype(np.int64)
 
 
 def expectation_of(expectation: str, samples: int | None) -> str:
-    """Name ``exact`` or ``sampled`` of the expectation, with ``auto`` resolved by the samples.
+    """Name of the expectation, ``exact`` or ``sampled``; ``auto`` depends on `samples`.
 
-    `samples`: number N, or None for the law. Raises InvalidRequest for another name, or one that
-    contradicts `samples`.
+    `samples` is the number N, or None for the law. Raises InvalidRequest for another name, or for a
+    name that contradicts `samples`.
     """
     known_word("expectation", expectation, EXPECTATIONS)
     if expectation == "exact" and samples is not None:
@@ -152,12 +153,13 @@ def expectation_of(expectation: str, samples: int | None) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Tokens:
-    """Samples as distinct tokens, the input of a network.
+    """Samples as lists of distinct tokens, which are the input of a network.
 
-    `values`, shape (N, n, d): tokens, or None if they are the patterns; `patterns`, shape (N, n):
-    pattern of each token, from 0; `labels`, shape (N,): +1 or -1; `times`, shape (N, n): number of
-    occurrences of each token; `weights`, shape (N,): probabilities of the samples, sum 1; `output`,
-    shape (N, n, m): output weights, or None if equal in all samples.
+    `values`, shape (N, n, d), has the tokens, or None if tokens are patterns. `patterns`, shape (N,
+    n), has the pattern of each token, from 0; `labels`, shape (N,), is +1 or -1; `times`, shape (N,
+    n), counts the occurrences of each token. `weights`, shape (N,), has the probabilities of the
+    samples, with sum 1; `output`, shape (N, n, m), has output weights, or None if all samples have
+    the same.
     """
 
     values: FloatArray | None
@@ -169,11 +171,11 @@ class Tokens:
 
     @cached_property
     def kinds(self) -> IntArray:
-        """Kind of every token: 0 relevant, 1 confusion, 2 another; shape (N, n)."""
+        """Kind of every token, shape (N, n): 0 relevant, 1 confusion, 2 other."""
         return kinds(self.patterns, self.labels)
 
     def arrays(self) -> dict[str, FloatArray]:
-        """Arrays of the samples read by the loss, by name."""
+        """Name -> array of the samples that the loss reads."""
         found = {"times": self.times, "y": self.labels}
         found |= {"is_relevant": 1.0 * (self.kinds == RELEVANT)}
         found |= {"is_confusion": 1.0 * (self.kinds == CONFUSION)}
@@ -183,11 +185,12 @@ class Tokens:
 
 @dataclass(frozen=True, eq=False)
 class Vectors:
-    """Distinct count vectors with their probabilities, and the vector of every sample.
+    """Distinct count vectors with their probabilities, and the number of each sample's vector.
 
-    `counts`, shape (S, M); `labels`, shape (S,): +1 or -1; `weights`, shape (S,): probabilities of
-    sum 1; `member`, shape (N,): index of the vector of every sample, empty for the law;
-    `sequences`, shape (S, L): pattern of every token, or None if positions do not matter.
+    `counts` has shape (S, M); `labels`, shape (S,), is +1 or -1; `weights`, shape (S,), has
+    probabilities with sum 1. `member`, shape (N,), has the index of the vector of every sample and
+    is empty for the law. `sequences`, shape (S, L), has the pattern of every token, or is None if
+    positions do not matter.
     """
 
     counts: IntArray
@@ -197,7 +200,7 @@ class Vectors:
     sequences: IntArray | None
 
     def on_patterns(self, a: FloatArray) -> Tokens:
-        """Tokens with one entry for each pattern; output weights are means over its positions."""
+        """Tokens with one entry per pattern; its output weights are means over its positions."""
         many, output = np.arange(self.counts.shape[1]), None
         if self.sequences is not None:
             at = (self.sequences[:, None] == many[:, None]) / np.maximum(self.counts, 1)[:, :, None]
@@ -206,7 +209,7 @@ class Vectors:
         return Tokens(None, patterns, self.labels, times, self.weights, output)
 
     def token_by_token(self, depth: int) -> Tokens:
-        """Tokens of d entries, one for each position, by pattern if positions do not matter."""
+        """Tokens of d entries, one per position; sorted by pattern if positions are free."""
         many, patterns = np.arange(self.counts.shape[1]), self.sequences
         if patterns is None:
             patterns = np.stack([np.repeat(many, row) for row in self.counts])
@@ -217,7 +220,7 @@ class Vectors:
 def vectors(parameters: Parameters, samples: int | None, streams: Streams) -> Vectors:
     """Count vectors of N samples, or of the law itself if `samples` is None.
 
-    Raises InvalidRequest if the law has more than `MOST_VECTORS`.
+    Raises InvalidRequest if the law has more than `MOST_VECTORS` count vectors.
     """
     per_position = parameters.output_weights == "per_position"
     if samples is None:

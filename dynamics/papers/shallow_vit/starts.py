@@ -4,11 +4,11 @@ r"""Initial weights of Assumption 1, with patterns :math:`\mu_j = e_j`.
    W_Q = O_K + E_Q \mu^\top, \quad W_O \sim N(0, \xi^2)
 
 O_V and O_K are Haar-orthogonal: :math:`p_j = O_V \mu_j`, and :math:`q_j = r_j = O_K \mu_j`. The
-columns of the E are random directions of length sigma (E_V) or delta (E_K, E_Q). The output weights
-a are :math:`\pm 1/\sqrt m`, never trained.
+columns of E_V are random vectors of length sigma, those of E_K and E_Q of length delta. The output
+weights a are :math:`\pm 1/\sqrt m` and are never trained.
 
-Every part has its own random stream: no parameter changes the draws of another part, and a larger m
-extends the neurons of a smaller m (up to the size of a).
+Every part has its own random stream, so no parameter changes the draws of another part. The neurons
+of a smaller m are the first neurons of a larger m, up to the size of a.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dynamics.problem import FloatArray
 from dynamics.validation import check_cost, refuse
 
 MOST_IN_MATRIX, MOST_NUMBERS = 2**24, 2**29
-"""First: most numbers in one matrix (orthogonalized in seconds); second: most in all weights."""
+"""Maximum count of numbers in one matrix (orthogonalized in seconds), and in all weights."""
 SYMMETRIC = "symmetric"
 """Name of the start that is invariant under the symmetries of the data law."""
 
@@ -34,8 +34,9 @@ SYMMETRIC = "symmetric"
 class Start:
     """Initial weights.
 
-    `a`, shape (m,), or (m, L) for output weights per position; `W_O`, shape (m, d); `W_V`, `W_K`,
-    `W_Q`, shape (d, d); `p`, shape (d, M): the orthonormal p_j, close to the columns of W_V mu.
+    The output weights `a` have shape (m,), or (m, L) if given per position; `W_O` has shape (m, d);
+    `W_V`, `W_K` and `W_Q` have shape (d, d). `p`, shape (d, M), has the orthonormal p_j, close to
+    the columns of W_V mu.
     """
 
     a: FloatArray
@@ -92,19 +93,19 @@ def random_start(parameters: Parameters, generator: Generator) -> Start:
 def symmetric_start(parameters: Parameters, generator: Generator) -> Start:
     """Draw a start invariant under the symmetries of the law.
 
-    The symmetries are permutations of the non-discriminative patterns, and the exchange of patterns
-    1 and 2 together with the signs a. Neurons of a random start are completed to whole orbits; a
-    group element transforms a row of W_O as it permutes the p_j.
+    The symmetries are permutations of the patterns other than 1 and 2, and the exchange of patterns
+    1 and 2 together with a change of the sign of a. Neurons of a random start are completed to
+    whole orbits; a group element acts on a row of W_O through its permutation of the p_j.
 
     `parameters` need sigma = delta = 0, shared output weights, and m a multiple of the order of the
     group. Raises InvalidRequest if the start cannot be symmetric.
     """
     for name in ("sigma", "delta"):
         if getattr(parameters, name) > 0:
-            refuse(name, getattr(parameters, name), "breaks a symmetric start", "0 for it", 0)
+            refuse(name, getattr(parameters, name), "breaks a symmetric start", "0", 0)
     if parameters.output_weights != "shared":
         weights = parameters.output_weights
-        refuse("output_weights", weights, "breaks a symmetric start", "shared for it", "shared")
+        refuse("output_weights", weights, "breaks a symmetric start", "shared", "shared")
     order = 2 * factorial(parameters.M - 2)
     if parameters.m % order:
         near = order * max(1, round(parameters.m / order))
@@ -122,7 +123,7 @@ def symmetric_start(parameters: Parameters, generator: Generator) -> Start:
 
 
 def start_of(parameters: Parameters, generator: Generator, symmetric: bool) -> Start:
-    """Draw a random or a symmetric start, refused if the weights exceed memory."""
+    """Draw a random or a symmetric start; raises InvalidRequest if the weights exceed memory."""
     wide = 8 * (parameters.d + parameters.M)
     wide += parameters.L if parameters.output_weights == "per_position" else 0
     for name in ("M", "d"):

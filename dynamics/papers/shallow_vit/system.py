@@ -14,7 +14,7 @@ from theory.papers.shallow_vit.recursion import relevant_masses
 
 
 def page(parameters: Parameters | None = None) -> Page:
-    """Page of the derivation; with parameters, for their law, loss and frozen weights."""
+    """Page of the derivation; if parameters are given, for their law, loss and frozen weights."""
     from theory.papers.shallow_vit.derivation import page
 
     own = () if parameters is None else ("data", "loss", "frozen")

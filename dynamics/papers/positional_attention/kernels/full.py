@@ -1,4 +1,4 @@
-r"""Gradient, order parameters and risk by every entry of A, summed over all configurations.
+r"""Gradient by every entry of A, order parameters and risk, summed over all configurations.
 
 With :math:`S = \mathrm{softmax}(s A)`, :math:`o_i = D \alpha \sum_j S_{ij} x_j` and :math:`F =
 \sum_i o_i^p + \nu o_i` for a configuration x of label +1 and probability P,
@@ -20,13 +20,14 @@ import numpy as np
 from dynamics.loops.kernels import kernels
 
 BLOCK = 512
-"""Number of configurations in one matrix product; with D <= 22 OpenBLAS then uses one thread."""
+"""Number of configurations in one matrix product, so small that OpenBLAS takes one thread (D <=
+22)."""
 TIE = 1e-13
-"""Bound of a margin F, relative to its terms, below which F is rounding and counts as an error."""
+"""A sample counts as an error if F is below this multiple of the sum of its absolute terms."""
 
 
 class MatrixData(NamedTuple):
-    """Read-only arguments of the kernels besides the state."""
+    """Read-only arguments of the kernels, in addition to the state."""
 
     values: np.ndarray  # x of every configuration, (N, D)
     chances: np.ndarray  # P of every configuration
@@ -78,7 +79,7 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
 
 
 def orbit_parameters(matrix, slope, attention, sets, scale, out):  # type: ignore[no-untyped-def]
-    """Write orbit means of A, G, its rate, association margin to `out`; not `out`[0], `out`[4]."""
+    """Write orbit means of A, G, rate of G and association margin to `out`, except entries 0, 4."""
     size = attention.shape[0]
     same, other, count, own, rate = 0.0, 0.0, 0, 0.0, 0.0
     margin = np.inf
