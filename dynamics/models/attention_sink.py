@@ -70,6 +70,6 @@ def loss(theta, sample, xp, V, copied=2, W=4.0, xi=5.0):
 
 
 def observe(theta, sample, xp, V, copied, W, xi):
-    """Attention on the sink, and logit added to a copied token minus that of another token."""
+    """Attention on the sink; logit added to a copied token, minus logit added to another token."""
     attention, logits = _head(theta, sample, xp, V, copied, W, xi)
     return {"attention": attention, "added": logits[0] - logits[-1]}

@@ -11,7 +11,7 @@ squared error; all matrices start at zero.
 
 Tokens and positions are random orthonormal frames. Entries that stay equal under the law of all
 frames also stay equal under a finite group of frames: products of exchanges and signs of
-coordinates (Pauli matrices), which include M among those of positions. The law of this group is
+coordinates (Pauli matrices); M is one of the products for positions. The law of this group is
 enumerated exactly. Theorem 1 of the paper leaves 19 scalars: 3 in :math:`W_1 =
 \mathrm{diag}(\alpha_1 I, \alpha_2 I + \alpha_3 M)`, 12 in :math:`W_2` and 4 in :math:`W_3`. In
 :math:`W_2`, ``beta1`` to ``beta4`` weight tokens, ``b1`` to ``b4`` (with I) and ``c1`` to ``c4``

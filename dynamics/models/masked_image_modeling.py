@@ -169,7 +169,7 @@ def hypergeometric(sizes, unmasked):
 
 
 def areas_of(cluster, merging):
-    """Yield for each area, that of p first: Phi, number of merged areas, classes (Ups, patches)."""
+    """Yield Phi, number of merged areas, classes (Ups, patches) of each area; p's area first."""
     for area in cluster:
         # The class of Ups 0 has the patch p alone.
         cells = [(ups, size) for ups, size in area.cells if ups > 0]

@@ -42,8 +42,7 @@ MOST_VALUES = 4_000_000
 SCALES = (0.0, 0.1, 0.3, 1.0, 1.0)
 """Standard deviations of random states about the start, at which floats check gradients."""
 SAME = 1e-9
-"""Largest allowed change of a gradient under a stated symmetry, relative to its largest component.
-"""
+"""Maximum change of a gradient under a stated symmetry, relative to the largest component."""
 ROUNDING, NEAR = 1e-12, 1e-4
 """A remark names two entries with equal starts if the relative difference of their gradients lies
 between these two numbers."""

@@ -232,7 +232,7 @@ class Declaration:
                     raise
 
     def _hold(self, constants: Mapping[str, Any]) -> str:
-        """Compare the declared gradient with that of every entry; return a remark on the error."""
+        """Compare the declared gradient with the gradient of every entry; return a remark."""
         reals = {n for n, value in constants.items() if isinstance(value, float)}
         where = " ".join(f"{n}={v}" for n, v in constants.items() if n not in reals)
         where = where or self.model.name

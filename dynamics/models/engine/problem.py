@@ -37,8 +37,8 @@ from theory.update_rules import UpdateRule
 MOST_NAMED = 256
 """Maximum number of scalars with own names in a state; more scalars are grouped by array."""
 LINEAR_FROM = 8
-"""With more scalars than this, coordinates ``auto`` are those of the linear space, if the dimension
-of the space is at most half the number of scalars."""
+"""With more scalars than this, coordinates ``auto`` become ``linear``, if the dimension of the
+linear space is at most half the number of scalars."""
 COORDINATES = ("auto", "classes", "linear")
 INSIDE = 1e-9
 """A start counts as inside the closed space up to this distance, relative to the larger of 1 and

@@ -41,9 +41,9 @@ class MaskedTraining(Training):
 class FullEmpirical(FullProblem):
     """Training of every entry of Q on N sampled images with their masks.
 
-    `samples`: number N; `seed`: seed of the samples, the start and the mini-batches; `**training`:
-    ``start``, ``spread``, ``batch``, ``dtype``, see `MaskedTraining`. Raises InvalidRequest for an
-    invalid number of samples, an invalid option, or sizes that exceed memory.
+    `samples` is the number N; `seed` sets the samples, the start and the mini-batches; `**training`
+    has the options of `MaskedTraining`: ``start``, ``spread``, ``batch``, ``dtype``. Raises
+    InvalidRequest for an invalid number of samples, an invalid option, or sizes that exceed memory.
 
     Notes
     -----

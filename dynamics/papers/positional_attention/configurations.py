@@ -67,8 +67,8 @@ def multinomial_weights(types: IntArray, chance: FloatArray) -> FloatArray:
 def assemble(law: SetLaw, types: IntArray, probability: FloatArray) -> Configurations:
     """Configurations of signal set and random sets, without configurations of probability 0.
 
-    `law`: law of a random set; `types`, shape (n, L-1): type of each random set; `probability`,
-    shape (n,).
+    `law` is the law of a random set; `types`, shape (n, L-1), has the type of each random set;
+    `probability`, shape (n,), has the weights.
     """
     rows = np.flatnonzero(probability > 0)
     signal = np.broadcast_to([law.C, 0], (rows.size, 1, 2))
@@ -119,8 +119,8 @@ def sample(patches: int, law: SetLaw, samples: int, seed: int) -> Configurations
     deviation of a gradient: for 2000 draws at D=16, the ratio to independent draws is 0.2 to 0.4
     early in training, about 0.4 half way, 0.6 to 0.95 late (``make bench`` prints these ratios).
 
-    `patches`: number D; `law`: law of a random set; `samples`: number of draws; `seed`: seed of the
-    `numpy.random.Generator`.
+    `patches` is the number D, `law` the law of a random set, `samples` the number of draws, `seed`
+    the seed of the `numpy.random.Generator`.
     """
     set_size, sets, generator = law.C, patches // law.C - 1, random_stream(seed)
     probability, own = law.probabilities / law.probabilities.sum(), law.sums

@@ -113,12 +113,12 @@ COLUMNS = tuple(
 class FullEmpirical(MatrixProblem, TracedProblem):
     """Realistic problem (E): v and every off-diagonal entry of A are trained on N samples.
 
-    `samples`: number N; `seed`: seed of the samples, the start, the test data and the mini-batches;
-    `partition`: the true sets: ``"contiguous"`` for consecutive patches (default), ``"grid"`` for
-    blocks of a square, ``"random"``, or any partition, with sets of any sizes; `law`: another data
-    law, with its own partition; `**training`: ``start``, ``batch``, ``dtype``, ``diagonal``,
-    ``test_samples``, see `RealisticTraining`. Raises InvalidRequest for an invalid number of
-    samples, partition or option.
+    `samples` is the number N; `seed` sets the samples, the start, the test data and the
+    mini-batches. `partition` names the true sets: ``"contiguous"`` for consecutive patches
+    (default), ``"grid"`` for blocks of a square, ``"random"``, or any partition, with sets of any
+    sizes. `law` is another data law, with its own partition. `**training` has ``start``, ``batch``,
+    ``dtype``, ``diagonal``, ``test_samples``, see `RealisticTraining`. Raises InvalidRequest for an
+    invalid number of samples, partition or option.
 
     Notes
     -----

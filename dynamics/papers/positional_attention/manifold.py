@@ -165,7 +165,7 @@ def _differing(fine: IntArray, coarse: IntArray) -> FloatArray:
 def hessian(state: FloatArray, law: Law, parameters: Parameters) -> FloatArray:
     """Hessian of the population risk by alpha and every entry of A, shape (1 + D^2, 1 + D^2).
 
-    `state`, shape (1 + D^2,): alpha, then A row by row, its diagonal included; `law`:
+    `state`, shape (1 + D^2,), has alpha, then A row by row, with its diagonal; `law` has the
     configurations given y = +1.
     """
     size, rows = parameters.D, np.arange(parameters.D)

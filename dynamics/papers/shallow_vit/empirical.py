@@ -58,9 +58,9 @@ class FullEmpirical(FullProblem):
     standard deviation c_0, or ``noisy_std`` in noisy tokens. Every training and test sample loses
     the same number of tokens, so all sequences have the same length.
 
-    `samples`: number N; `seed`: seed of the start, the samples, the test samples and the
-    mini-batches, see `sampling.streams`; `**training`: options of `TokenTraining`, ``batch`` and
-    ``dtype``. Raises InvalidRequest for an invalid number of samples, an invalid option, or if
+    `samples` is the number N; `seed` sets the start, the samples, the test samples and the
+    mini-batches, see `sampling.streams`; `**training` has the options of `TokenTraining`, ``batch``
+    and ``dtype``. Raises InvalidRequest for an invalid number of samples, an invalid option, or if
     every token is removed.
     """
 

@@ -53,7 +53,7 @@ class RecursionCheck(NamedTuple):
 
     @property
     def largest(self) -> FloatArray:
-        """Largest deviation over all names, at every step."""
+        """Largest deviation of any name, at every step."""
         return np.asarray(np.max([*self.deviations.values()], axis=0))
 
     @property
@@ -83,9 +83,9 @@ def _parts_of(problem: ReducedPopulation, state: FloatArray) -> tuple[FloatArray
 def gram(problem: ReducedPopulation, eta: float, steps: int) -> RecursionCheck:
     """Advance the six matrices of inner products and the problem from its start, and compare them.
 
-    `problem`: reduced problem with all weights trained, or with attention frozen; `eta`: learning
-    rate of all weights. Raises InvalidRequest if the values are frozen, because the recursion is
-    derived for a trained V.
+    `problem` is a reduced problem with all weights trained, or with attention frozen; `eta` is the
+    learning rate of all weights. Raises InvalidRequest if the values are frozen, because the
+    recursion is derived for a trained V.
     """
     if problem.parameters.frozen == "values":
         refuse(
@@ -153,9 +153,9 @@ def objection(problem: ReducedPopulation) -> str:
 def collapse(problem: ReducedPopulation, eta: float, steps: int) -> RecursionCheck:
     """Advance the 16 scalars, W_O, V and the problem from its start, and compare them.
 
-    `eta`: learning rate of all weights. The deviation of a scalar is the largest deviation of an
-    entry of its class. Raises InvalidRequest with the first condition of the collapse that does not
-    hold.
+    `eta` is the learning rate of all weights. The deviation of a scalar is the largest deviation of
+    an entry of its class. Raises InvalidRequest with the first condition of the collapse that does
+    not hold.
     """
     why = objection(problem)
     if why:

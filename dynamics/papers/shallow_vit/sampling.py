@@ -111,7 +111,7 @@ def count_vectors(parameters: Parameters, samples: int, generator: Generator) ->
 
 
 def _without_ties(parameters: Parameters, samples: int, generator: Generator) -> IntArray:
-    """Counts (N, M), drawn until those of patterns 1 and 2 differ; the larger one is first."""
+    """Counts (N, M), drawn until patterns 1 and 2 differ; the larger of the two counts is first."""
     chances, parts, many = data_law.chances(parameters.shares), [], 0
     while many < samples:
         counts = generator.multinomial(parameters.L, chances, size=samples)

@@ -4,8 +4,8 @@ r"""Initial weights of Assumption 1, with patterns :math:`\mu_j = e_j`.
    W_Q = O_K + E_Q \mu^\top, \quad W_O \sim N(0, \xi^2)
 
 O_V and O_K are Haar-orthogonal: :math:`p_j = O_V \mu_j`, and :math:`q_j = r_j = O_K \mu_j`. The
-columns of E_V are random vectors of length sigma, those of E_K and E_Q of length delta. The output
-weights a are :math:`\pm 1/\sqrt m` and are never trained.
+columns of E_V are random vectors of length sigma; the columns of E_K and E_Q are random vectors of
+length delta. The output weights a are :math:`\pm 1/\sqrt m` and are never trained.
 
 Every part has its own random stream, so no parameter changes the draws of another part. The neurons
 of a smaller m are the first neurons of a larger m, up to the size of a.
