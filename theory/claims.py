@@ -80,10 +80,10 @@ class Claim:
 
 
 def read_claims(path: Path, *modules: ModuleType) -> tuple[Claim, ...]:
-    """Read the claims of a TOML file: ``[[claim]]`` with the fields of `Claim`, shared ``[texts]``.
+    """Read claims from a TOML file with tables ``[[claim]]``, fields of `Claim`, and ``[texts]``.
 
-    ``<NAME>`` in a text is replaced by the shared text of that name. A claim names its proof as
-    ``module.function``, where `modules` contains the module.
+    ``<NAME>`` in a text is replaced by the entry of that name in ``[texts]``. A claim names its
+    proof as ``module.function``, where `modules` contains the module.
     """
     table = tomllib.loads(path.read_text(encoding="utf-8"))
     proofs = {module.__name__.rpartition(".")[2]: module for module in modules}

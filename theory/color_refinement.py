@@ -5,16 +5,17 @@ vertices of one colour have equally many neighbours of every colour. Refinement 
 kinds, with the root p in its own colour, and ends in the coarsest stable colouring that separates p
 from all other vertices. Colours are shared by all roots: they are the colours of the coarsest
 stable colouring of the disjoint union of all rooted copies. Roots whose colourings use every colour
-equally often have one *type*.
+equally often have the same *type*.
 
 - Vertices with the same kind and the same neighbours are *twins*. Exchanging twins is an
   automorphism, so one root of each class of twins is refined; the exchange gives the colouring of
   every other twin. Equal colours without a root are not enough: all vertices of the disjoint union
   of a triangle and a square have one colour, but their rooted colourings differ.
-- All roots are refined at once on 64-bit hashes, in which a multiset of neighbours is a sum. Equal
-  true colours have equal hashes, so a collision can only make the result too coarse.
-- The result is then checked in integers to be stable. Every stable colouring is at least as fine as
-  the coarsest one, so a result that passes is the coarsest.
+- All roots are refined at once on 64-bit hashes; a sum of hashes stands for a multiset of
+  neighbours. Equal true colours have equal hashes, so a collision can only make the result too
+  coarse.
+- Integers then check that the result is stable. Every stable colouring is at least as fine as the
+  coarsest one, so a result that passes is the coarsest.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ class RelationalStructure:
         return csr_array((ones, tuple(both)), shape=(self.size, self.size))
 
     def twins(self) -> IntArray:
-        """First row with the same kind and neighbours as each row, shape (rows,)."""
+        """For each row, the first row with the same kind and neighbours, shape (rows,)."""
         around: list[list[int]] = [[] for _ in range(self.size)]
         for a, b in self.edges.tolist():
             around[a].append(b)
@@ -176,9 +177,9 @@ def _kinds(structure: RelationalStructure, roots: IntArray) -> HashArray:
 def _refined(
     structure: RelationalStructure, adjacency: Any, roots: IntArray, salt: int
 ) -> NDArray[np.int32] | None:
-    """Colours by hashing, shape (lines, n), or None if hashes collide visibly.
+    """Colours by hashing, shape (lines, n), or None if a collision of hashes is detected.
 
-    If two lines have equal sums of hashes, they have the same colours, and only one is counted.
+    Lines with equal sums of hashes are taken to have the same colours; one of them is counted.
     """
     blocks = _blocks(structure, roots)
     states = [_mix(_kinds(structure, roots[block]), salt) for block in blocks]
@@ -248,7 +249,7 @@ class _Neighbours:
         return entries - self._vertex * self._bound
 
     def starts(self, vertices: IntArray, copy: int) -> IntArray:
-        """First index and length of the neighbour lists of `vertices` in a copy, shape (., 2)."""
+        """First index and length of each vertex's neighbour list in a copy, shape (vertices, 2)."""
         begins = self._begins[vertices] + copy * self._vertex.size
         return np.column_stack([begins, self.degrees[vertices]])
 

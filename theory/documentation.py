@@ -7,7 +7,7 @@ Symbols are described in a list of fields::
     :s, u: nonzero entries of the two layers
     :w*: entry of a mode, largest first
 
-A name that ends with ``*`` matches all names with that beginning.
+The name ``w*`` in a list of fields describes all symbols whose names begin with ``w``.
 """
 
 from __future__ import annotations

@@ -2,13 +2,14 @@
 
 A rule is an expression in *order parameters*: time, the scalars of the reduction, observables,
 ``risk``, constants, and rates. A rate such as ``d_alpha`` is minus the gradient per entry, the
-change per unit of time, where time is eta times steps. One rule applies to all runs. Gradient
-descent evaluates a rule at every step; the event is the first step that satisfies it.
+change per unit of time, where time is eta times steps. The same rule applies to every run of a
+system. Gradient descent evaluates a rule at every step; the event is the first step that satisfies
+the rule.
 
 - `Crossing`: an expression becomes non-negative.
-- `ExceedsRunMaximum`: a quantity exceeds the maximum of another over the *whole* run. The event
-  depends on the horizon and is stored with it.
-- `RisesAgain`: a quantity falls, then rises above its earlier value. It depends on the horizon.
+- `ExceedsRunMaximum`: a quantity exceeds the maximum of another quantity over the *whole* run. The
+  event depends on the horizon, which is stored with the event.
+- `RisesAgain`: a quantity falls, then rises again; this event also depends on the horizon.
 
 `event_rules` parses rules as text:
 
@@ -22,8 +23,8 @@ descent evaluates a rule at every step; the event is the first step that satisfi
 ``"... after T0"``                        the search begins at the time of the event T0
 ========================================  =====================================================
 
-The rate of a quantity at rest has a sign that is only rounding; the quantity neither stops nor
-starts growing at rest, unless the rate is exactly 0 (see `Crossing`).
+At rest, the sign of a rate is only rounding. A quantity at rest therefore neither stops nor starts
+growing, unless its rate is exactly 0 (see `Crossing`).
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 
 LARGEST_POWER = 1024
 LISTED = 6
-"""Most known names listed in the error message about an unknown name."""
+"""Maximum number of known names in a message on an unknown name, besides the nearest one."""
 
 
 def _always() -> sympy.Expr:
@@ -61,7 +62,7 @@ class EventRule:
 
     `name` is the key of the event in results, `meaning` its description in one line, and `latex`
     the condition for plots and tables. The search begins at the time of the event `after`. `note`
-    is a remark on a time that misleads, else "".
+    is a remark if the time of the event can mislead, else "".
     """
 
     whole_run: ClassVar[bool] = False
@@ -122,11 +123,11 @@ class ExceedsRunMaximum(EventRule):
 
 @dataclass(frozen=True)
 class RisesAgain(EventRule):
-    """Minimum from which ``quantity`` rises above its value at the begin of the search.
+    """Minimum from which ``quantity`` rises above its value at the beginning of the search.
 
     The search begins at the event ``after``, where the quantity has the value q0. The quantity must
     fall below q0, exceed :math:`q_0 + r |q_0|` later, and be above q0 at the end of the run. The
-    event is at the least value between the fall and the rise. A smaller rise is not an event.
+    event is at the least value between the fall and the rise. A rise by less is not an event.
 
     Attributes
     ----------
@@ -143,9 +144,9 @@ class RisesAgain(EventRule):
 
 
 RISE = 0.05
-"""Smallest rise of "rises again", relative to the value at the begin of the search."""
+"""Minimum rise of "rises again", relative to the value at the beginning of the search."""
 RESOLUTION = 1e-12
-"""Smallest absolute value of a rate whose sign counts, relative to its largest value in the run."""
+"""Minimum size of a rate whose sign counts, relative to the largest size of the rate in the run."""
 FORMS = (
     "'G >= D/2', 'v stops growing', 'v starts growing', 'alpha rises again', "
     "'gamma exceeds the maximum of rho', each with 'after NAME' where needed"
@@ -165,8 +166,9 @@ def event_rules(
     """Parse the rules of a model; ``after`` must refer to earlier rules.
 
     `texts` maps the name of each event to its rule; `names` are the names allowed in rules. `equal`
-    maps a name to an order parameter that always equals it, with ``-`` if of opposite sign, and
-    replaces it. Raises ModelError if a rule has none of the forms, or contains an unknown name.
+    maps a name to the order parameter that replaces it: a name that always has the same value or,
+    after ``-``, the opposite value. Raises ModelError if a rule has none of the forms, or contains
+    an unknown name.
     """
     rules: list[EventRule] = []
     for name, text in texts.items():
@@ -246,7 +248,7 @@ def _rule(name: str, text: str, symbol: Letters) -> EventRule:
 
 
 def _resolution(expression: sympy.Expr) -> float:
-    """`RESOLUTION` for an expression that is 0 at rest, where only its sign counts; else 0."""
+    """`RESOLUTION` for an expression of rates that is 0 at rest, where its sign is rounding."""
     rates = {symbol: 0 for symbol in expression.free_symbols if symbol.name.startswith("d_")}
     return RESOLUTION if rates and expression.subs(rates) == 0 else 0.0
 

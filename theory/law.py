@@ -1,7 +1,7 @@
 """Checked results of a model's functions: laws of samples, named arrays, and errors.
 
-A law holds every sample stacked in arrays, with probabilities; all samples have one structure. The
-message of a `ModelError` is one line with the line number of the user's file.
+A law holds all samples, stacked in arrays, and their probabilities; all samples have the same
+structure. The message of a `ModelError` is one line, with the line number of the user's file.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ class Law:
 def stacked(samples: list[Any], role: str) -> Any:
     """Stack samples of one structure into arrays with a leading axis.
 
-    Raises ModelError if two samples differ in structure or shape, or one is not a number. The
-    message names `role`, the function that returned the samples.
+    Raises ModelError if two samples differ in structure or shape, or if a sample contains anything
+    but finite numbers. The message names `role`, the function that returned the samples.
     """
     first = samples[0]
     if isinstance(first, Mapping):
@@ -126,10 +126,10 @@ def stacked(samples: list[Any], role: str) -> Any:
 def leading_axis(
     drawn: Any, count: int, like: Any = None, place: str = "", role: str = "samples"
 ) -> Any:
-    """Check arrays of samples: one leading axis, parts and shapes like the samples of a law.
+    """Check that samples have one leading axis, and the parts and shapes of a law's samples.
 
-    The arrays `drawn` have shape (count, ...), and `like` holds samples of the law. Raises
-    ModelError with `role`, the function and part, and `place`, the line of the function.
+    The arrays `drawn` have shape (count, ...), and `like` holds samples of the law. The message of
+    a ModelError names `role`, the function and part, and `place`, its line.
     """
     usual = drawn if like is None else like
     if isinstance(usual, (Mapping, tuple, list)):
@@ -160,7 +160,7 @@ def leading_axis(
 
 
 def _keys(structure: Any) -> dict[str, Any]:
-    """Key of each part of a sample by its name in messages; empty for an array."""
+    """Name of each part of a sample in messages -> its key; empty for an array."""
     if isinstance(structure, Mapping):
         return {str(key): key for key in structure}
     many = len(structure) if isinstance(structure, (tuple, list)) else 0
@@ -177,7 +177,7 @@ def select_samples(samples: Any, index: Any) -> Any:
 
 
 def _is_row(value: Any) -> bool:
-    """Whether a value is a list of real numbers, which is read as an array."""
+    """Whether a value is a list of real numbers; such a list is read as an array."""
     return isinstance(value, list) and all(isinstance(v, numbers.Real) for v in value)
 
 

@@ -64,7 +64,7 @@ LEADING: Mapping[str, tuple[str, ...]] = {
     "reduced_observe": ("scalars", "sample", "xp"),
     "step": ("gradient", "memory", "entry", "step", "eta", "xp"),
 }
-"""Arguments of the functions of a model that are not constants of the model."""
+"""Leading arguments of each function of a model; its other arguments are constants."""
 TABLES: Mapping[str, tuple[type, ...]] = {
     "names": (Mapping,),
     "events": (Mapping,),
@@ -77,7 +77,7 @@ TABLES: Mapping[str, tuple[type, ...]] = {
     "limits": (tuple, list),
     "claims": (tuple, list, Mapping),
 }
-"""Types of each part given as plain values; names, events and sizes may also be functions."""
+"""Part given as a plain value -> its types; names, events and sizes may also be functions."""
 DECLARED = ("reduced", "sizes", "configurations", "names")
 """Parts of a declared reduction, required together."""
 SETTINGS = ("eta", "steps", "rule", "schedule", "stages")
@@ -104,16 +104,16 @@ QUANTITIES = frozenset({
 })  # fmt: skip
 """Names used by results and pages, forbidden for scalars and observables."""
 DECLARED_START = "declared"
-"""Name of the start returned by ``start``."""
+"""Name of the start that the function ``start`` returns, among all starts of a model."""
 HELD_OUT = "held_out_"
 """Prefix of the names of results on the held-out law."""
 BEGINNINGS = ("d_", "time_", "path_", "uncertainty_", "observed_", HELD_OUT)
 """Prefixes forbidden for names of scalars and observables."""
 SUM_TOLERANCE = 1e-12
 MOST_SAMPLES = 5_000_000
-"""Most samples of an enumerated law, including samples with probability 0."""
+"""Maximum number of samples of an enumerated law, including samples with probability 0."""
 MOST_NUMBERS = 2**29
-"""Most numbers in all samples of an enumerated law: 4 GiB in double precision."""
+"""Maximum count of numbers in all samples of an enumerated law: 4 GiB in double precision."""
 
 
 @summarized
@@ -293,7 +293,7 @@ class Model:
         rate_ok = is_number(self.eta) and 0 < self.eta < math.inf
         steps_ok = is_number(self.steps) and isinstance(self.steps, int) and self.steps >= 1
         if not rate_ok or not steps_ok:
-            raise ModelError("eta is a positive number and steps a whole number of at least 1")
+            raise ModelError("eta must be a positive number and steps a whole number of at least 1")
         self._check_tables()
         self.constants  # raises ModelError for invalid constants  # noqa: B018
 
@@ -408,7 +408,7 @@ class Model:
         return blamed(role, self.path)
 
     def starting_arrays(self, constants: Mapping[str, Any]) -> dict[str, FloatArray]:
-        """Trained arrays at step 0, or ModelError if missing, or if an entry is not finite."""
+        """Trained arrays at step 0; raises ModelError for an invalid name or array."""
         result = named_arrays("start", self.call("start", constants=constants))
         for name in result:
             if name in constants or name in QUANTITIES:
@@ -459,8 +459,8 @@ class Model:
         """Every sample of a finite law; `role` is ``law`` or ``held_out``.
 
         The function `watched` wraps the iterable of (probability, sample) pairs, to show progress.
-        Raises ModelError if the probabilities do not sum to 1, the samples differ in shape, or are
-        too many.
+        Raises ModelError if the probabilities do not sum to 1, if the samples differ in shape, or
+        if there are too many samples.
         """
         weights: list[float] = []
         samples: list[Any] = []
@@ -499,8 +499,8 @@ class Model:
     def held_out_law(self, constants: Mapping[str, Any], like: Law) -> Law:
         """Every sample of the second law ``held_out``.
 
-        Raises ModelError if `enumerated_law` would raise, or if samples differ from the samples of
-        the law of training, `like`, in parts, shapes or types.
+        Raises ModelError in the cases of `enumerated_law`, and if the samples differ in parts,
+        shapes or types from the samples of `like`, the law of training.
         """
         law = self.enumerated_law(constants, role="held_out")
         place = line_of_function(self.held_out, self.path)
@@ -514,8 +514,8 @@ class Model:
         """Samples drawn by ``samples``, by ``sample``, or from ``law``, with equal weights.
 
         The result of ``samples`` is checked against `law`, which may hold earlier draws. Raises
-        ModelError if the samples have no leading axis of length `count`, or differ from the law's
-        in form.
+        ModelError if the samples have no leading axis of length `count`, or if their form differs
+        from that of the samples of `law`.
         """
         generator, weights = np.random.default_rng(seed), np.full(count, 1 / count)
         if self.samples is not None:

@@ -1,4 +1,4 @@
-"""Models read from Python files; helper modules are not kept in `sys.modules`."""
+"""Models read from Python files; the helper modules of a file do not stay in `sys.modules`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Notation tables: every letter of a paper, once.
+"""Notation tables, which contain every letter of a paper once.
 
 Each letter has a code name, a LaTeX form, a shape and a meaning. Each system fills one `Notation`;
-derivations take their SymPy symbols from this table, and plots their labels.
+derivations take their SymPy symbols, and plots their labels, from this table.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class NotationEntry:
     """One row of a notation table.
 
     `name` is the code name in ASCII (``"alpha"``), `letter` the paper's letter as plain text
-    (``"α"``), and `latex` the LaTeX form without dollar signs. `meaning` is one line, with a unit
-    if it has one. `assumptions` are those of the SymPy symbol; `shape` is ``"scalar"`` or such as
-    ``"D x D"``.
+    (``"α"``), and `latex` the LaTeX form without dollar signs. `meaning` is one line, with the unit
+    of the quantity if it has one. `assumptions` are those of the SymPy symbol. `shape` is
+    ``"scalar"`` or a text such as ``"D x D"``.
     """
 
     name: str
@@ -136,7 +136,7 @@ class Notation(Mapping[str, NotationEntry]):
 
 
 def latex_of(name: str, arrays: Iterable[str] = ()) -> str:
-    r"""LaTeX of a code name: ``alpha0`` is ``\alpha_{0}``, ``A_0_1`` is ``A_{0,1}``.
+    r"""LaTeX of a code name: ``alpha0`` becomes ``\alpha_{0}``, ``A_0_1`` becomes ``A_{0,1}``.
 
     Words in an index are separated by spaces, as in ``A_{to mask}``. An array with an index, given
     in `arrays`, is put in brackets before the index of its entry: ``(W_{1})_{0,0}``. A quantity on

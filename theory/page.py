@@ -1,7 +1,7 @@
 """Pages of sections with sentences and equations, printed as text, LaTeX or Markdown.
 
 A side of an equation is a SymPy expression, a `HandWritten`, or a string. In a sentence, text
-between single backticks is mathematics, ``"of type `k`"``, and text between double backticks a
+between single backticks is mathematics, as in ``"of type `k`"``. Text between double backticks is a
 defined term.
 """
 
@@ -22,13 +22,13 @@ from sympy.printing.str import StrPrinter
 from theory.summary import summarized
 
 WIDTH = 100
-"""Most characters in a line of a wrapped page."""
+"""Maximum number of characters in a line of a wrapped page."""
 GAP = " " * 4
 """Space between two equations on one line."""
 SHORT = WIDTH // 2
-"""Most characters of an equation that shares its line with another equation."""
+"""Maximum number of characters of an equation that shares its line; longer ones stand alone."""
 LONGEST = 90
-"""Most characters in a line of a LaTeX sum, without counting commands."""
+"""Maximum number of characters in a line of a LaTeX sum, not counting commands."""
 MEAN, INNER = "E", "inner"
 """Names of the functions printed as ``E[f]`` and ``<u, v>``."""
 PREAMBLE = r"""\documentclass{article}
@@ -55,11 +55,11 @@ class HandWritten:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, letters, sentences and equations.
+    """Section of a page: heading, letters, sentences, equations and arrays.
 
-    Definitions in words, `letters`, and then the `sentences` precede the `equations`; small
-    `arrays` follow. An equation is a tuple (left, right) or (left, right, relation) of strings,
-    SymPy expressions or `HandWritten`; a relation is ``"="`` or ``"<="``.
+    Pages show `letters` (definitions in words), `sentences`, `equations` and small `arrays` in this
+    order. An equation is a tuple (left, right) or (left, right, relation) of strings, SymPy
+    expressions or `HandWritten`; a relation is ``"="`` or ``"<="``.
     """
 
     heading: str
@@ -150,7 +150,7 @@ class Page:
         )
 
     def as_latex(self, standalone: bool = False) -> str:
-        """Page as LaTeX with a paragraph for each section, equations in an align environment.
+        """Page as LaTeX, with a paragraph for each section and equations in align environments.
 
         A `standalone` page is a whole document, which needs amsmath, amssymb and geometry.
         """
@@ -167,7 +167,7 @@ class Page:
         return "\n".join(lines)
 
     def as_markdown(self, level: int = 2) -> str:
-        """Sections as Markdown with headings of a level, formulas between dollar signs."""
+        """Sections as Markdown, with headings of a level and formulas between dollar signs."""
         parts = []
         for section in self.sections:
             parts.append(f"{'#' * level} {section.heading}")
@@ -183,7 +183,7 @@ class Page:
         return "\n\n".join(parts) + "\n"
 
     def formula(self, side: Any) -> str:
-        """Side of an equation in LaTeX."""
+        """LaTeX of one side of an equation."""
         printer = _LatexPrinter(self.letters)
         if isinstance(side, HandWritten):
             return side.latex
@@ -251,7 +251,7 @@ def _row(equation: tuple[Any, ...]) -> str:
 
 
 class Entry(sympy.Indexed):  # type: ignore[misc]
-    """Entry of an indexed letter of type `Entries`, sorted among the letters of a product."""
+    """Entry of an indexed letter of type `Entries`; products print it among their letters."""
 
     @classmethod
     def class_key(cls) -> tuple[int, int, str]:
@@ -267,7 +267,7 @@ class Entries(sympy.IndexedBase):  # type: ignore[misc]
 
 
 class Named(AppliedUndef):  # type: ignore[misc]
-    """Undefined function, printed after numbers and letters in a product."""
+    """Undefined function that is printed after the numbers and letters of a product."""
 
     @classmethod
     def class_key(cls) -> tuple[int, int, str]:

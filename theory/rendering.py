@@ -16,18 +16,18 @@ from theory.notation import latex_of
 from theory.page import HandWritten, Section
 
 MOST_ROWS = 16
-"""Most rows, and most columns, of an array whose classes are printed."""
+"""Maximum number of rows and of columns of an array whose classes are printed."""
 MOST_ENTRIES = 4
-"""Most printed entries of a class."""
+"""Maximum number of entries that are printed for a class; an ellipsis stands for the others."""
 MOST_SCALARS = 24
-"""Most scalars whose derivatives are printed."""
+"""Maximum number of scalars that are printed, with their steps."""
 MOST_LAWS = 12
 BY_THE_FLOW = (
     "first integrals of the flow, compared with its rates at random states; gradient descent "
     "breaks them at order eta"
 )
 DIGITS = 1e-12
-"""Smallest printed coefficient, relative to the largest one."""
+"""Minimum size of a printed coefficient, relative to the largest coefficient."""
 
 
 def closure_sections(
@@ -37,7 +37,7 @@ def closure_sections(
 ) -> list[Section]:
     """Sections on the scalars, the linear space and the conserved quantities of a closure.
 
-    The array and position of every entry are in `entry_names`. `integrals` holds first integrals of
+    `entry_names` holds the array and position of every entry. `integrals` holds first integrals of
     the flow beyond the laws of the closure, with their values.
     """
     equal, still = [], []
@@ -103,7 +103,7 @@ def _entry(name: str) -> str:
 
 
 def _law(closure: Closure, law: ConservationLaw) -> sympy.Expr:
-    """Expression conserved by a law with rational coefficients."""
+    """Expression that a law with rational coefficients conserves."""
     letters = [sympy.Symbol(name, real=True) for name in closure.names]
     terms = zip(law.fractions, law.terms, strict=True)
     return sympy.Add(
@@ -147,8 +147,8 @@ def multiplicities(
     """Fit a polynomial in the constants `names` to the number of entries of a scalar.
 
     `sizes` maps values of the constants to the number of entries. Returns the polynomial of least
-    degree through all points and the number of points that check it. The polynomial is None if the
-    points do not determine it, or if no point is left to check it.
+    degree through all points, and the number of redundant points, which check it. The polynomial is
+    None if the points do not determine it, or if no point is left to check it.
     """
     symbols = [sympy.Symbol(name, real=True) for name in names]
     points = [dict(zip(symbols, point, strict=True)) for point in sizes]

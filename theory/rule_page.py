@@ -1,4 +1,4 @@
-"""Page section on an update rule: its recursion, and the part of a closure that it conserves."""
+"""Page section on an update rule: its recursion, and the parts of a closure it conserves."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SPELLED = {"weight_decay": r"\mathrm{weight\_decay}", "norm_g": r"\lVert g \rVer
 def rule_section(rule: UpdateRule, by_array: bool = False, gradients: bool = False) -> Section:
     """Section with the recursion of a rule for one entry, and the properties conserved by training.
 
-    With `by_array`, arrays have their own stages. With `gradients`, the page shows ``g(theta)``.
+    With `by_array`, training has stages. With `gradients`, the page has equations for ``g(theta)``.
     """
     names = [*INPUTS, *rule.numbers]
     symbols = {n: sympy.Symbol(LETTERS.get(n, n), real=True) for n in names}

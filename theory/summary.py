@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 ROWS, WIDTH = 7, 72
-"""Most lines below the first line of a result, and most characters of a value in a line."""
+"""Maximum number of lines below the first line of a result, and of characters of a value."""
 LINE = 88
-"""Most characters of a result printed in one line."""
+"""Maximum number of characters of a result in one line; a longer result is a table."""
 ENTRIES = 4
-"""Most printed numbers of an array."""
+"""Maximum size of an array that is printed in full; a larger one shows shape and range."""
 HIDDEN = ("presentation",)
 """Names of fields that describe the plot of a result and are not printed."""
 

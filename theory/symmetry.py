@@ -2,13 +2,14 @@ r"""Classes of equal parameters: orbits of index pairs under a permutation group
 
 If a group :math:`H` of permutations of the patches leaves the population risk unchanged,
 :math:`R(P_\pi A P_\pi^T) = R(A)` for every :math:`\pi \in H`, then the gradient is equivariant and
-gradient descent from a symmetric start keeps :math:`A_{ij} = A_{\pi(i)\pi(j)}` for ever. The
+gradient descent from a symmetric start keeps :math:`A_{ij} = A_{\pi(i)\pi(j)}` at every step. The
 entries of A that stay equal are the orbits of :math:`H` on index pairs. An orbit is a connected
 component of the graph on the :math:`D^2` pairs with an edge :math:`(i, j) - (\pi(i), \pi(j))` for
 each *generator*; the group itself is never enumerated.
 
 Without a group, colour refinement of a relational structure (`theory.color_refinement`) finds
-classes that stay equal for a gradient that depends on stable colours only; orbits refine them.
+classes; they stay equal if the gradient depends on stable colours only. Every orbit lies in one
+class.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ class Partition:
 
     @classmethod
     def grid(cls, rows: int, columns: int, height: int, width: int) -> Partition:
-        """Partition of a grid into blocks of height by width (Figure 1b-1), which must tile it."""
+        """Partition of a grid into blocks of height by width, which tile the grid (Figure 1b-1)."""
         if rows % height or columns % width:
             raise ValueError(f"blocks of {height} x {width} do not tile a grid {rows} x {columns}")
         down, along = np.indices((rows, columns)).reshape(2, -1)

@@ -27,9 +27,9 @@ from theory.summary import summarized
 Step = Callable[..., Any]
 ARGUMENTS = ("gradient", "memory", "entry", "step", "eta", "xp")
 INPUTS = ("gradient", "entry", "step", "eta", "norm")
-"""First inputs of the program of a rule, before memory and constants."""
+"""Leading inputs of the program of a rule; memory and constants follow."""
 MOST_MEMORY = 4
-"""Most numbers that a rule stores for each entry."""
+"""Maximum count of numbers that a rule stores for each entry; above it, a step is refused."""
 
 
 @summarized
@@ -39,9 +39,10 @@ class UpdateRule:
 
     `function` maps (gradient, memory, entry, step, eta, xp, constants by name) to (change, memory),
     where memory is one number or a tuple of numbers. `constants` holds values by name; a boolean
-    selects a formula. `memory` is the count of numbers stored for each entry. `spaces` tells
-    whether the rule keeps linear spaces: each change is one linear map of all gradients up to the
-    step. `weight_decay` times each entry is added to its gradient before the rule.
+    selects a formula. `memory` is the count of numbers stored for each entry. `spaces` says whether
+    the rule keeps linear spaces: a change is then a linear map of all gradients so far, and this
+    map is the same for every entry. Before the rule, `weight_decay` times each entry is added to
+    the gradient of the entry.
     """
 
     name: str
@@ -67,7 +68,7 @@ class UpdateRule:
 
     @property
     def with_norm(self) -> bool:
-        """Whether the rule uses the norm of the gradient by all entries."""
+        """Whether the rule uses the norm of the gradient with respect to all entries."""
         return "norm" in inspect.signature(self.function).parameters
 
     @property
@@ -101,10 +102,11 @@ class UpdateRule:
         self, gradient: Any, memory: Any, entry: Any, step: Any, eta: Any, xp: Any,
         norm: Any = None, numbers: Mapping[str, Any] | None = None,
     ) -> tuple[Any, list[Any]]:  # fmt: skip
-        """Change of entries and their new memory, from gradients that include decay.
+        """Change of entries and their new memory, from gradients that include weight decay.
 
         Steps count from 1. `xp` is the array namespace, numpy or JAX; `norm` is the norm of the
-        gradient by all entries. Traced values in `numbers` replace the attribute `numbers`.
+        gradient with respect to all entries. Traced values in `numbers` replace the attribute
+        `numbers`.
         """
         known = {**self.constants, **(self.numbers if numbers is None else numbers)}
         if self.with_norm:
@@ -148,9 +150,9 @@ def _structured(memory: Any) -> Any:
 
 
 class Traced(NamedTuple):
-    """Table of a traced rule, its inputs, outputs (change, new memory) and program.
+    """Table of values of a traced rule; its inputs, outputs (change, new memory) and program.
 
-    `odd` tells whether the change is odd in gradient and entry, with each memory odd or even.
+    `odd` says whether the change is odd in gradient and entry, with each memory odd or even.
     """
 
     values: Values
@@ -233,7 +235,7 @@ def _adamw(
     gradient: Any, memory: Any, entry: Any, step: Any, eta: Any, xp: Any, b1: Any, b2: Any,
     eps: Any, weight_decay: Any,
 ) -> Any:  # fmt: skip
-    """Adam with weight decay added to the change, outside the means."""
+    """Adam with weight decay added to the change; the means are those of the gradient alone."""
     change, memory = _adam(gradient, memory, entry, step, eta, xp, b1, b2, eps)
     return change - eta * weight_decay * entry, memory
 
@@ -241,7 +243,7 @@ def _adamw(
 def _normalized(
     gradient: Any, memory: Any, entry: Any, step: Any, eta: Any, xp: Any, eps: Any, norm: Any
 ) -> Any:
-    """Step of length eta along the gradient by all entries."""
+    """Step of length eta against the gradient with respect to all entries."""
     return -(eta * (gradient / (norm + eps))), memory
 
 
@@ -261,7 +263,8 @@ RULES = {
 GD = RULES["gd"]
 CONSTANTS = tuple(dict.fromkeys(name for rule in RULES.values() for name in rule.options))
 OPTIONS = ("rule", "schedule", "stages", *CONSTANTS, *(f"rule.{name}" for name in CONSTANTS))
-"""Settings of rules in commands and sweeps; ``rule.b1`` is unambiguous if a model has a ``b1``."""
+"""Settings of rules in commands and sweeps; ``rule.b1`` is unambiguous if a model has a constant
+``b1``."""
 
 
 def own_rule(function: Step, constants: Mapping[str, float] | None = None) -> UpdateRule:

@@ -65,7 +65,7 @@ def test_constants_that_cannot_be(function, message):
         ({"risk": risk, "observe": lambda theta, sample, xp: {}}, "averaged over a law"),
         (DOORS | {"symmetry": list}, "symmetry needs axes"),
         (DOORS | {"start": 3}, "start is int, not a function"),
-        (DOORS | {"eta": 0}, "eta is a positive number"),
+        (DOORS | {"eta": 0}, "eta must be a positive number"),
         (DOORS | {"steps": 0.5}, "steps a whole number"),
         (DOORS | {"names": ["alpha"]}, "names is list; names can be a dict"),
         (DOORS | {"events": "w > 1"}, "events is str; events can be a dict"),
