@@ -210,7 +210,7 @@ def test_pictures_of_something_else_are_refused(name, wrong):
 
 
 def test_a_run_without_a_matrix_has_no_picture_of_attention(square):
-    with pytest.raises(InvalidRequest, match="reduced population problem has no matrix"):
+    with pytest.raises(InvalidRequest, match="reduced population problem has no attention matrix"):
         plotting.attention(dynamics.descend(square[2], 0.1, 2))
 
 

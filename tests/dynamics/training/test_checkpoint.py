@@ -203,7 +203,7 @@ def test_a_damaged_checkpoint_is_refused_in_one_line(left, tmp_path):
     np.savez(foreign, thesis=np.ones(3))
     for damaged in (b"", b"\n", whole[:100], whole[:-30], bytes(flipped), foreign.read_bytes()):
         path.write_bytes(damaged)
-        with pytest.raises(InvalidRequest, match=r"cannot be read .*; remove it") as refused:
+        with pytest.raises(InvalidRequest, match=r"cannot be read .*; remove the file") as refused:
             dynamics.descend(problem, 0.02, 5000, checkpoint=path)
         assert str(path) in str(refused.value)
         assert "\n" not in str(refused.value)
