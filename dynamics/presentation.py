@@ -61,7 +61,7 @@ class PlotDescription:
 
     panels: tuple[Panel, ...] = ()
     spans: tuple[tuple[str, str | None, str | None], ...] = ()
-    """Phases as (name, event at the begin or None, event at the end or None)."""
+    """Phases as (name, event at the beginning or None, event at the end or None)."""
     marks: Mapping[str, str] = field(default_factory=dict)
     """Event that is drawn as a solid line -> its symbol."""
     asides: Mapping[str, str] = field(default_factory=dict)

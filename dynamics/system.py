@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from theory.page import Page
 
 FULL = ("population", "empirical")
-"""Options of ``--full``: the full problem on the law of the data, and the full problem on
+"""Values of ``--full``: the full problem on the law of the data, and the full problem on
 samples."""
 EXPECTATION_OPTIONS = ("expectation", "tolerance")
 """Options of the reduced problem of a paper."""

@@ -80,7 +80,7 @@ class Claim:
 
 
 def read_claims(path: Path, *modules: ModuleType) -> tuple[Claim, ...]:
-    """Read claims from a TOML file with tables ``[[claim]]``, fields of `Claim`, and ``[texts]``.
+    """Read claims from a TOML file: ``[[claim]]`` has fields of `Claim`, ``[texts]`` shared texts.
 
     ``<NAME>`` in a text is replaced by the entry of that name in ``[texts]``. A claim names its
     proof as ``module.function``, where `modules` contains the module.

@@ -14,8 +14,8 @@ equally often have the same *type*.
 - All roots are refined at once on 64-bit hashes; a sum of hashes stands for a multiset of
   neighbours. Equal true colours have equal hashes, so a collision can only make the result too
   coarse.
-- Integers then check that the result is stable. Every stable colouring is at least as fine as the
-  coarsest one, so a result that passes is the coarsest.
+- The stability of the result is then checked in integers. Every stable colouring is at least as
+  fine as the coarsest one, so a result that passes is the coarsest.
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ def leading_axis(
     """Check that samples have one leading axis, and the parts and shapes of a law's samples.
 
     The arrays `drawn` have shape (count, ...), and `like` holds samples of the law. The message of
-    a ModelError names `role`, the function and part, and `place`, its line.
+    a ModelError contains `role` (function and part) and `place` (its line).
     """
     usual = drawn if like is None else like
     if isinstance(usual, (Mapping, tuple, list)):

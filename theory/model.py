@@ -1,4 +1,4 @@
-r"""Models as a few functions: trained arrays at the start, data law, loss.
+r"""Models defined by a few functions: trained arrays at the start, data law, loss.
 
 The keyword arguments of the functions are the constants of the model, with the defaults of the
 arguments. The expectation has one of three forms:
@@ -77,9 +77,9 @@ TABLES: Mapping[str, tuple[type, ...]] = {
     "limits": (tuple, list),
     "claims": (tuple, list, Mapping),
 }
-"""Part given as a plain value -> its types; names, events and sizes may also be functions."""
+"""Part given as a plain value -> allowed types; names, events, sizes can also be functions."""
 DECLARED = ("reduced", "sizes", "configurations", "names")
-"""Parts of a declared reduction, required together."""
+"""Parts that a declared reduction must define together."""
 SETTINGS = ("eta", "steps", "rule", "schedule", "stages")
 """Settings of a run in a model file, given as plain values."""
 RESERVED = frozenset({

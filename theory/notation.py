@@ -54,7 +54,7 @@ Row = tuple[Any, ...]
 
 
 def word(name: str, meaning: str) -> Row:
-    r"""Row of a quantity without a letter: its code name in words, upright in LaTeX.
+    r"""Row of a quantity without a letter: the words of its code name, upright in LaTeX.
 
     Examples
     --------

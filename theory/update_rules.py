@@ -58,12 +58,12 @@ class UpdateRule:
 
     @property
     def plain(self) -> bool:
-        """Whether the rule is gradient descent without decay."""
+        """Whether the rule is gradient descent without weight decay."""
         return self.function is gd and not self.weight_decay
 
     @property
     def decays(self) -> bool:
-        """Whether entries without a gradient move, by weight decay."""
+        """Whether weight decay moves entries that have no gradient."""
         return bool(self.weight_decay or self.constants.get("weight_decay"))
 
     @property
@@ -125,7 +125,7 @@ class UpdateRule:
 
     @property
     def odd(self) -> bool:
-        """Whether opposite gradients of opposite entries make opposite changes, at every step."""
+        """Whether opposite entries with opposite gradients always get opposite changes."""
         return _traced(self.key).odd
 
     def expressions(self, symbols: Mapping[str, Any]) -> tuple[list[Any], Any]:

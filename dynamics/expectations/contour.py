@@ -8,9 +8,9 @@ unmasked patches of area a, the loss is
 
 .. math:: \ell = \tfrac12 z_m^2 - z_m^2 A_m + \tfrac12 \sum_a z_a^2 A_a^2.
 
-`contour_block` has a cost independent of the number of configurations. It uses :math:`D^{-k} =
-\int_0^\infty s^{k-1} e^{-sD} ds / \Gamma(k)`; the condition that M - 1 of the P - 1 other patches
-are masked selects the coefficient of :math:`x^{M-1}` in
+`contour_block` has a cost independent of the number of configurations. Its integral uses
+:math:`D^{-k} = \int_0^\infty s^{k-1} e^{-sD} ds / \Gamma(k)`; the condition that M - 1 of the P - 1
+other patches are masked selects the coefficient of :math:`x^{M-1}` in
 
 .. math:: F = e^{-s w_p} \prod_j \Big( E_z \prod_{c \in j}
     (e^{-s w^+_c} + x e^{-s w^-_c})^{n_c} \Big).
@@ -29,8 +29,8 @@ At every s, the circle in x has the radius at which the mean number of masked pa
 double exponential at small s. All sums over the circle are divided by their value at s = 0.
 
 `counts_block` sums over the numbers h_c of unmasked patches of every class. If equal areas are
-merged, it sums over their total count only; given this count, the mean of :math:`\sum_i A_i^2` is a
-factor times the square of the total attention.
+merged, the sum is over their total count only. Given this count, the mean of :math:`\sum_i A_i^2`
+is a factor times the square of the total attention.
 """
 
 from math import asinh, atan2, cos, exp, log, log1p, pi, sin, sinh, sqrt
@@ -52,7 +52,7 @@ NEGLIGIBLE = 46.0
 ROUGH = 1e-6
 """Maximum relative rounding error of the integrand; above it, the integral is NaN."""
 WIDE, FLAT = 1e3, 1e-9
-"""In brackets wider than `WIDE`, a mean with a relative error below `FLAT` counts as exact."""
+"""In radius brackets wider than `WIDE`, relative errors of the mean below `FLAT` are ignored."""
 BLOCK = 256
 """Maximum number of configurations in one pass of the inner loops."""
 SPREAD = 300.0
@@ -60,7 +60,7 @@ SPREAD = 300.0
 
 
 class Tables(NamedTuple):
-    """Tables of all blocks; see `dynamics.expectations.masks` for the first three.
+    """Tables of all blocks; `dynamics.expectations.masks` explains the first three fields.
 
     For blocks that are summed over counts, `counts` holds the number of unmasked patches of every
     class, `factors` a factor for every area, and `chances` the probability of each configuration.

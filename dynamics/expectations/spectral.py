@@ -141,7 +141,7 @@ def tilt(folded, target, lam, tilts):  # type: ignore[no-untyped-def]
 
 
 def untilted(h, data, kappa, lam, out):  # type: ignore[no-untyped-def]
-    """Fill P_k e^{-kappa h_k + lambda z_k} over the largest exponential; return its exponent."""
+    """Fill P_k e^{a_k - top}, a_k = -kappa h_k + lambda z_k; return top, the largest a_k."""
     top = -HUGE
     for k in range(out.size):
         out[k] = lam * data.sums[k] - kappa * h[k]
@@ -539,7 +539,7 @@ def missing(i, scanned, grid, chosen, count):  # type: ignore[no-untyped-def]
     for t in range(GRID):
         height[t] = psi[t] + log(means[i, t] + TINY) if psi[t] < UNKNOWN else UNKNOWN
         size = height[t] - grain * abs(s - t) * period
-        if i == 3 and t == at_zero:  # for i = 3: the logistic loss of F - T
+        if i == 3 and t == at_zero:  # the risk: its alias grows like T
             size += log1p(period)
         if t < s and t <= at_one and (t >= at_zero or zero != 0.0):
             left = min(left, size)

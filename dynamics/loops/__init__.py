@@ -93,11 +93,11 @@ def advance(
 ) -> int:
     """Perform descent steps in place; see `dynamics.loops.kernels.advance`.
 
-    The state has shape (n (1 + memory of the rule),), and `span` holds the first step and the end
-    of the steps. `alike` says whether all steps use the same data. `buffers` holds the order
-    parameters of each step, the steps to record, and the recorded states. Returns the end of the
-    steps, or the last step that starts from a finite state. Raises TypeError unless the state is a
-    contiguous float64 array.
+    The state has shape (n (1 + memory of the rule),), and `span` holds the first step and the step
+    after the last one. `alike` says whether all steps use the same data. `buffers` holds the order
+    parameters of each step, the steps to record, and the recorded states. Returns the step after
+    the last one, or the last step that starts from a finite state. Raises TypeError unless the
+    state is a contiguous float64 array.
     """
     if not (state.flags.c_contiguous and state.dtype == np.float64):
         raise TypeError("the state must be a contiguous array of 64-bit floats")
@@ -122,7 +122,7 @@ def along(path: Path, times: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def order_along(data: Any, path: Path, times: FloatArray, count: int) -> FloatArray:
-    """Order parameters on a path at given times, (T, count); rates from the path's derivatives."""
+    """Order parameters at times on a path, shape (T, count); rates from the path's derivatives."""
     out = np.empty((times.size, count))
     compiled(path_values.order_along, data)(_floats(times), *path, data, out)
     return out

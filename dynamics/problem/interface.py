@@ -230,8 +230,8 @@ class ExpectedProblem(Problem):
     def jacobian(self, state: ArrayLike) -> FloatArray:
         """Jacobian of the gradient, shape (n, n); from differences if the risk has no Hessian.
 
-        On a reduced problem, row i is row i of the Hessian of the risk divided by the number of
-        entries of scalar i.
+        On a reduced problem, row i of the Jacobian is row i of the Hessian of the risk divided by
+        the number of entries of scalar i.
         """
         if not self.has_jacobian:
             return super().jacobian(state)

@@ -42,7 +42,7 @@ class Layout:
 
     @property
     def scalars(self) -> list[str]:
-        """Names of the parts with one number."""
+        """Names of the scalar parts, whose shape is ``()``."""
         return [n for n, shape in zip(self.names, self.shapes, strict=True) if shape == ()]
 
     def slice_of(self, name: str) -> slice:
@@ -72,7 +72,7 @@ class Layout:
                 flat = np.concatenate(each or [np.empty(0)])
         except (TypeError, ValueError):
             allowed = f"{self.size} numbers ({self._expected})"
-            refuse("state", state, "is not of numbers", allowed, "problem.initial_state")
+            refuse("state", state, "does not consist of numbers", allowed, "problem.initial_state")
         if flat.size != self.size:
             has = f"a state has {self.size} entries ({self._expected})"
             raise InvalidRequest(f"{has}, not {flat.size}")

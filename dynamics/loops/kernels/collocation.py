@@ -57,8 +57,8 @@ FIRST_MOVE = 0.2
 """Product of the time scale of the start and the norm of the Jacobian at the start."""
 MOST_ITERATIONS = 9
 CONVERGED, STALLED = 0.02, 0.1
-"""Limits of (change of a Newton iteration / tolerance). At most the first: converged. At most the
-second: accepted if rounding stalls the iterations."""
+"""Limits of (change of a Newton iteration / tolerance). Up to the first, the step has converged. Up
+to the second, it is accepted once rounding stalls the iterations."""
 SAFETY, SHRINK, GROW, CAREFUL = 0.8, 0.2, 4.0, 1.2
 """Step-width control: safety factor, minimum and maximum ratio of consecutive widths, maximum ratio
 after a failed step."""
