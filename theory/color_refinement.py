@@ -87,7 +87,7 @@ class RelationalStructure:
         return csr_array((ones, tuple(both)), shape=(self.size, self.size))
 
     def twins(self) -> IntArray:
-        """For each row, the first row with the same kind and neighbours, shape (rows,)."""
+        """Index of the first row with the kind and neighbours of each row, shape (rows,)."""
         around: list[list[int]] = [[] for _ in range(self.size)]
         for a, b in self.edges.tolist():
             around[a].append(b)

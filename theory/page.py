@@ -281,11 +281,7 @@ def functions(names: str) -> list[Any]:
 
 
 class _Readable:
-    """Rules common to the text and the LaTeX printer.
-
-    Sums begin with a term without a minus sign, letters precede functions, and decimals have at
-    most 15 digits, the precision of a float.
-    """
+    """Rules common to the text and the LaTeX printer."""
 
     def _print_Float(self, expr: sympy.Float) -> str:  # noqa: N802
         short = sympy.Float(f"{float(expr):.15g}", 15) if abs(float(expr)) < math.inf else expr
@@ -329,10 +325,7 @@ class _TextPrinter(_Readable, StrPrinter):  # type: ignore[misc]
 
 
 class _LatexPrinter(_Readable, LatexPrinter):  # type: ignore[misc]
-    r"""LaTeX printer with the letters of a page.
-
-    ``dO(x, theta)`` is written :math:`\partial_\theta O(x)`, ``dG/dgamma`` with a fraction bar.
-    """
+    r"""LaTeX printer with the letters of a page."""
 
     printmethod = "_page"
 

@@ -236,11 +236,7 @@ def explanation(result: Comparison, reduced: Any, full: Any) -> str:
 
 
 def _by_rounding(result: Comparison, reduced: Any, full: Any) -> str:
-    """Explain a deviation under a rule other than gradient descent; empty if the runs agree.
-
-    The rounding error of a gradient is the difference between the two problems' gradients at the
-    same state.
-    """
+    """Explain a deviation under a rule other than gradient descent; empty if the runs agree."""
     run, deviation = result.reduced, np.max(list(result.deviations.values()), axis=0)
     scale = max(1.0, float(np.abs(run.states).max()))
     parted = np.flatnonzero(~(deviation <= ROUNDING * scale))

@@ -127,10 +127,7 @@ def result_folder(flags: Mapping[str, Any], default: Path, request: Mapping[str,
 
 
 def _interrupted(default: Path) -> Path:
-    """Folder ``NAME`` or ``NAME-2``, ... of the last interrupted run, or the default folder.
-
-    The checkpoint of this run is refused later if it belongs to another request.
-    """
+    """Folder ``NAME`` or ``NAME-2``, ... of the last interrupted run, or the default folder."""
     name = re.compile(rf"\.({re.escape(default.name)}(-\d+)?)\.checkpoint")
     runs = [
         (file.stat().st_mtime_ns, match[1])

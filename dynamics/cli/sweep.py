@@ -89,11 +89,7 @@ def execute(request: CommandRequest) -> int:
 
 
 def _sweep(request: CommandRequest) -> int:
-    """Run a sweep, print a summary of it, and return the exit code.
-
-    The exit code is 1 if the store or the scheduler is lost, and 2 if no point is valid. A new
-    store without valid points is removed.
-    """
+    """Run a sweep, print a summary of it, and return the exit code."""
     from dynamics.sweep import sweep
     from dynamics.sweep.cluster import SchedulerGone
     from dynamics.sweep.store import StoreError

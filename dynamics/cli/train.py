@@ -256,10 +256,7 @@ def _trained(
 def _compared(
     reduced: list[Any], fulls: list[Any], settings: Mapping[str, Any], file: Checkpoint | None
 ) -> tuple[Comparison, bool]:
-    """Train and compare the problems; also return whether the reduction is wrong.
-
-    A deviation beyond rounding is explained on stderr.
-    """
+    """Train and compare the problems; also return whether the reduction is wrong."""
     from dynamics.analysis.comparison import compare
 
     how = settings if "time" in settings else {**settings, "checkpoint": file}
@@ -313,11 +310,7 @@ def _deliver(
     showcase: str,
     beside: Beside | None = None,
 ) -> int:
-    """Write and print a result, with its summary and pictures, and return the exit code.
-
-    The mapping `plain` is the request in JSON types; `showcase` is a sentence on default
-    parameters. If the folder cannot be written, the numbers go to a temporary folder.
-    """
+    """Write and print a result, with its summary and pictures, and return the exit code."""
     document, lines = report.document(result), [report.table(request.system, result)]
     # An interrupted run draws no pictures; the resumed run draws them.
     pictures = iter(()) if result.interrupted else report.pictures(result)

@@ -114,11 +114,7 @@ def _value(value: Any) -> str:
 
 
 def _remarks(parameters: type) -> dict[str, str]:
-    """Field of ``Parameters`` -> text of its docstring after the first semicolon.
-
-    The text after the semicolon states joint limits of several fields, and defaults that depend on
-    other fields.
-    """
+    """Field of ``Parameters`` -> text of its docstring after the first semicolon."""
     section = ATTRIBUTES.search(parameters.__doc__ or "")
     result: dict[str, str] = {}
     if section is None:

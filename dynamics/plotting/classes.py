@@ -143,10 +143,7 @@ def entry_classes(closure: Mapping[str, Any], parameters: Mapping[str, Any] | No
 
 
 def _matrices(arrays: Mapping[str, Any]) -> dict[str, NDArray[np.int64]]:
-    """Matrix of class labels of each array, by name; vectors are strips, further axes columns.
-
-    The last row of a strip is padded with `OUTSIDE`.
-    """
+    """Matrix of class labels of each array, by name; vectors are strips, further axes columns."""
     matrices = {}
     for name in list(arrays)[:MOST_ARRAYS]:
         labels = np.array(arrays[name])

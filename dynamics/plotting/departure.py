@@ -106,10 +106,7 @@ def _limits(rows: Sequence[FloatArray]) -> tuple[float, float]:
 
 
 def _mark_events(axes: Axes, result: Comparison, low: float) -> int:
-    """Draw a triangle at the lower edge for every event of every seed; return the number drawn.
-
-    An event is named unless the reduced run has a label nearby.
-    """
+    """Draw a triangle at the lower edge for every event of every seed; return the number drawn."""
     marked, plot, row = 0, result.reduced.presentation.plot, 0
     positive = result.reduced.time[result.reduced.time > 0]
     ends, before = (positive.min(), positive.max()), -np.inf

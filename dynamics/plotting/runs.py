@@ -184,10 +184,7 @@ def _has(run: Trajectory, name: str) -> bool:
 
 
 def _values(description: Panel, run: Trajectory, name: str) -> Any:
-    """Series with NaN for sizes above `LARGEST`; on a logarithmic axis, its absolute values.
-
-    On a logarithmic axis a risk, also a held-out risk, ends where it is pure rounding.
-    """
+    """Series with NaN for sizes above `LARGEST`; on a logarithmic axis, its absolute values."""
     series = run.series(name)
     series = np.where(np.abs(series) > LARGEST, np.nan, series)
     if not description.logarithmic:

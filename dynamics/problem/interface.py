@@ -118,7 +118,7 @@ class Problem(ABC):
         """Take steps first, ..., last - 1 on `state`; see `dynamics.loops.kernels.advance`."""
 
     def under(self, regime: Regime) -> Self:
-        """The same problem, for training by the update rules of another regime."""
+        """Problem prepared for training by the update rules of a regime."""
         return self
 
     def own_rule(self) -> UpdateRule | None:

@@ -293,10 +293,7 @@ def whole_names(system: System) -> set[str]:
 
 
 def _is_word(name: str, value: Any, system: System, parameters: Mapping[str, Any]) -> bool:
-    """Whether an entry is a word, not a number, axis or formula.
-
-    The entry of a parameter whose default is a list counts as one word.
-    """
+    """Whether an entry is a word, not a number, axis or formula."""
     if name in WORDS or isinstance(parameters.get(name), (str, tuple)):
         return True
     return name in system.empirical_options and isinstance(value, str) and value.isidentifier()

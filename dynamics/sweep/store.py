@@ -149,10 +149,7 @@ class SweepStore:
         return stored_attributes(self.path)
 
     def _write_frame(self) -> None:
-        """Write group, coordinates and derived parameters, and create a missing manifest.
-
-        Unreadable metadata of a quantity are rewritten, and the quantity's chunks are kept.
-        """
+        """Write group, coordinates and derived parameters, and create a missing manifest."""
         import zarr
 
         plan = self.plan

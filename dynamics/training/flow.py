@@ -241,11 +241,7 @@ def _path(
 
 
 def _again(path: FlowPath, end: float) -> FlowPath | None:
-    """Integrate the flow again at a smaller tolerance, or a larger one if `path` is near rounding.
-
-    The second path may stop before `end`. The result is None if the first step of the second path
-    fails.
-    """
+    """Integrate the flow again at a smaller tolerance, or a larger one near rounding."""
     problem, start, at = path.problem, path.at(0.0), path.at
     least = FINE if isinstance(at, Polynomials) else FINE_BY_LSODA
     of_step = least if path.of_step >= 10.0 * least else 10.0 * path.of_step

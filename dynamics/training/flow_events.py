@@ -273,11 +273,7 @@ class _Search:
             yield from part[sure]
 
     def _half_width(self, function: _Function, time: float, flat: bool = False) -> float:
-        """Distance from a root or minimum at `time` beyond which the function exceeds its error.
-
-        The distance is infinite if the function does not exceed its error back to the start of the
-        path.
-        """
+        """Distance from a root or minimum at `time` beyond which the function exceeds its error."""
         at = lambda times: function.value(self.path.order_rows(times))  # noqa: E731
         row = self.path.order_rows(np.array([time]))
         error, least = self._error(function, row, time)[0], function.value(row)[0] if flat else 0.0
@@ -338,10 +334,7 @@ class _Search:
 
 
 def _near(values: FloatArray) -> tuple[NDArray[np.bool_], FloatArray]:
-    """Mask of gaps in which the interpolant may change sign twice, and the position in each gap.
-
-    A gap lies between two evaluation points, at which the function must have the same sign.
-    """
+    """Mask of gaps in which the interpolant may change sign twice, and the position in each gap."""
     between = (values @ ON_GRID.T).reshape(len(values), LOOKS - 1, IN_GAP)
     tail = np.abs(values @ COEFFICIENTS[LOOKS // 2 + 1 :].T).sum(axis=1)
     holds = values > 0

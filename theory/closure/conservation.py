@@ -221,7 +221,7 @@ def _stated(
 
 
 def pair_laws(labels: IntArray, signs: FloatArray, at_start: FloatArray) -> list[ConservationLaw]:
-    """For each scalar, its conserved difference from (or sum with) the first scalar of its class.
+    """Conserved difference or sum of each scalar and the first scalar of its class.
 
     `labels`, shape (count,), holds the class of each scalar. Scalars of a class change equally, up
     to the signs in `signs`, shape (count,); two scalars with opposite signs have a conserved sum.

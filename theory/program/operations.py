@@ -79,10 +79,7 @@ def _difference(a: Triples, b: Triples) -> Triples:
 
 
 def _comparison(operation: str, difference: Triples) -> Triples:
-    """Triples of a comparison with 0, from hashes of the sign (odd) and of equality (even).
-
-    The triples satisfy lt + gt + eq = 1 and le = lt + eq, as the values of the comparisons do.
-    """
+    """Triples of a comparison with 0, from hashes of the sign (odd) and of equality (even)."""
     equal = _hash("eq", difference)
     if operation == "eq":
         return equal

@@ -94,7 +94,7 @@ def _over_axis(reading: Walk, jaxpr: Any, x: Ids, kind: str) -> Ids:
 
 
 def _places(jaxpr: Any, *inputs: Any) -> Any:
-    """For each entry of the result, its position in the argument, of which vmap can move axes."""
+    """Position in the argument of each entry of the result; vmap can move axes of the argument."""
     from jax.extend.core import Literal
 
     held = dict(zip(jaxpr.invars, inputs, strict=True))

@@ -101,11 +101,7 @@ def nullcline(
 
 
 class _Samples:
-    """A function sampled on a lattice of ``size`` steps along each side, cached at each point.
-
-    Positions are pairs of integers in steps of the lattice, so grids of all resolutions share
-    nodes.
-    """
+    """A function sampled on a lattice of ``size`` steps along each side, cached at each point."""
 
     def __init__(self, function: Function, box: Box, size: int) -> None:
         self.function, self.size = function, size

@@ -240,11 +240,7 @@ def _recursion(
 
 
 def _written(found: Expressions, most: int, by_rule: ByRule) -> Iterator[Section]:
-    """Yield sections with the risk and the steps of the first `most` scalars.
-
-    Common subexpressions get names. For an update rule other than gradient descent, the gradients
-    of the scalars are printed, then the step of the rule.
-    """
+    """Yield sections with the risk and the steps of the first `most` scalars."""
     parts, risk, later, slopes = found.written(most)
     sentences, steps = [], []
     if found.operations > LONG:

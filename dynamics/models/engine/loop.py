@@ -61,10 +61,7 @@ class Loop:
         self, rule: UpdateRule, state: Any, given: Any, count: Any, slots: Any, batches: Any,
         data: Any,
     ) -> Any:  # fmt: skip
-        """Take at most `STEPS` steps, up to the last finite state; traced by JAX.
-
-        Returns the state, the number of steps, the order parameters and the recorded states.
-        """
+        """Take at most `STEPS` steps, up to the last finite state; traced by JAX."""
         zero, size = jax.numpy.zeros((), jax.numpy.int64), given["eta"].shape[0]
 
         def tracked(now: Any, slope: Any, here: Any) -> Any:

@@ -278,7 +278,7 @@ class ModelProblem(TracedProblem):
         return made, made.closure_under(regime)
 
     def under(self, regime: Regime) -> Self:
-        """The same problem on the closure of training under another regime of update rules."""
+        """Problem on the closure of training under a regime of update rules."""
         if regime == self.regime:
             return self
         made = inspect.signature(type(self).__init__)

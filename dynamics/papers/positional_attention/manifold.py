@@ -190,11 +190,7 @@ def _derivatives(state: FloatArray, law: Law, parameters: Parameters) -> Any:
 
 @cache
 def _compiled(size: int, degree: int) -> Any:
-    """Compiled derivatives by rows (alpha, A_i), shape (D, 1 + D), at weighted configurations.
-
-    The function returns the derivatives of F, shape (N, D, 1 + D); the weights P g (1 - g); and the
-    second derivatives of the sum of P g F, shape (D, 1 + D, 1 + D).
-    """
+    """Compiled derivatives by rows (alpha, A_i), shape (D, 1 + D), at weighted configurations."""
     each = jax.vmap
 
     def share(row: Any, x: Any, nu: Any, scale: Any) -> Any:

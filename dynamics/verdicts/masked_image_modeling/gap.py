@@ -126,10 +126,7 @@ def theorem_f_3_local(case: Case) -> Row:
 
 
 def _one_phase(case: Case, local: bool, rates: Any, others: Any) -> Row:
-    """Row of a claim that a patch's correlation with its own feature dominates.
-
-    A missed bound needs a larger P if the own correlation always grows and is the largest.
-    """
+    """Row of a claim that a patch's correlation with its own feature dominates."""
     run, (_, own, _) = case.run, case.problem.rows.roles(local)
     most, rest = float(np.abs(rates).max()), float(np.abs(others).max() / np.abs(run[own][-1]))
     falls = int(np.count_nonzero(np.diff(run[own]) <= 0))

@@ -81,7 +81,7 @@ def family(exponents: Sequence[float] = ABOVE) -> dict[str, Any]:
 
 
 def unit(law: Any) -> float:
-    """Unit of time K P / (C_s E[z^4]); C_s is the global size if there is no local area."""
+    """Unit of time K P / (C_s E[z^4]); without local areas, C_s is the size of the global area."""
     return float(law.K * law.P / (law.C_local or law.C_global)) / speed(law)
 
 

@@ -190,7 +190,7 @@ class Cluster:
         return sympy.Symbol(f"{r.name}{self.slots[0].cluster}", real=True)
 
     def cells(self, slot: Slot) -> list[tuple[sympy.Symbol, sympy.Expr, sympy.Expr]]:
-        """For each Ups in an area: symbol, and numbers of unmasked and of masked patches."""
+        """Symbol of each Ups in an area, with its numbers of unmasked and of masked patches."""
         several = len([name for name, _ in slot.cells if name != "self"]) > 1
         cells = []
         for name, size in slot.cells:

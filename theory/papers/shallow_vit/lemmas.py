@@ -305,7 +305,7 @@ def _linear_in_a(factor: sympy.Symbol) -> bool:
 
 
 def _explicit_collapse(size: int, step: Stated) -> list[bool]:
-    """For each orbit of B, G_K and G_Q, whether a step of the matrix is the step of the scalar."""
+    """Whether a step of the matrix is the step of the scalar, for each orbit of B, G_K and G_Q."""
     orbits = classes(pattern_group(size))
     values = {B: _constant("B", named(orbits)), T: _constant("t", named(orbits))}
     even = named(unordered(orbits))
