@@ -1,7 +1,7 @@
 """Closure of a model: entries that stay equal, linear space of training, conserved quantities.
 
-A traced risk is a table of distinct values (`theory.program`). The gradient of such a risk is
-evaluated exactly, in a finite field. From these values, `refinement` finds the classes of equal
+A traced risk is stored as a table of its distinct values (`theory.program`), and its gradient is
+evaluated exactly, in a finite field. From exact gradients, `refinement` finds the classes of equal
 entries, `linear` finds the smallest linear space, and `conservation` finds the conserved
 quantities. The gradient of a model that cannot be traced is compared in floats at some states
 (`checked`); the closure then has a lower grade. If a model states its symmetry, `orbits` computes
@@ -104,11 +104,11 @@ class Closure:
         return 0 if self.sample_groups is None else self.sample_groups.count
 
     def labels(self) -> dict[str, Any]:
-        """Number of the scalar of each entry, negative for a minus sign, as nested lists by array.
+        """Nested lists for each array, which hold the signed number of the scalar of each entry.
 
-        Scalars are numbered from 1, and an entry that never moves has the number 0. The returned
-        mapping is empty if the closure has more than `MOST_LABELLED` entries. For a declared
-        reduction, the mapping is empty because the entries are unknown.
+        Scalars are numbered from 1. A negative number marks an entry equal to minus its scalar; 0
+        marks an entry that never moves. The mapping is empty for more than `MOST_LABELLED` entries,
+        and for a declared reduction, whose entries are unknown.
         """
         if self.classes.declared or self.entries > MOST_LABELLED:
             return {}

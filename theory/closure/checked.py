@@ -15,9 +15,9 @@ from theory.law import FloatArray
 STATES = 60
 """Number of states at which gradients are compared."""
 SCALES = (0.1, 0.3, 1.0, 3.0, 10.0)
-"""Standard deviations, used in turn, of the random displacements of the classes from the start."""
+"""Standard deviations of the random displacements from the start; they are used in turn."""
 SAME = 1e-10
-"""Gradients are equal if they differ by at most this times the largest gradient of the class."""
+"""Two gradients are equal if they differ by at most this times the largest one in their class."""
 
 
 def refine(

@@ -1,17 +1,17 @@
 r"""Conserved quantities of training on a closed set of scalars.
 
 A linear combination :math:`c \cdot z` of the scalars :math:`z` is constant under gradient descent
-and under the flow if :math:`c` is orthogonal to the space of training. The vectors :math:`c` of all
-linear laws form the null space of the span.
+and under the flow if :math:`c` is orthogonal to the space of training.
 
 A quadratic form :math:`z^T S z` is constant under the flow if :math:`g(z)^T S z = 0` for the
-gradient :math:`g` everywhere in the space. The matrices :math:`S` form the null space of the
-products :math:`z_i g_j + z_j g_i` at random points of the field. Forms that are constant in the
-space are left out. Gradient descent changes the value of a form at order :math:`\eta`.
+gradient :math:`g` everywhere in the space. The matrices :math:`S` are orthogonal to the matrices
+with the entries :math:`z_i g_j + z_j g_i`, evaluated at random points of the field. Quadratic forms
+that are constant on the whole space of training are left out. Gradient descent changes the value of
+a form at order :math:`\eta`.
 
 Linear and quadratic laws are exact modulo three primes. Coefficients of laws are converted to
-fractions. If one coefficient of a law is not a small fraction, all its coefficients are computed in
-floats.
+fractions. If one coefficient of a law is not a small fraction (`modular.SMALL`), all coefficients
+of this law are computed in floats.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from theory.program import field
 from theory.program.field import Triples
 
 MOST_PRODUCTS = 640
-"""Maximum number of products of scalars in a search; above it, only pairs within an array."""
+"""Maximum number of products in a search; if exceeded, pairs from different arrays are left out."""
 SPARE = 8
 """A search for quadratic laws uses this many random points more than it has unknowns."""
 DENOMINATOR, FRACTION = 64, 1e-9
-"""Maximum denominator of a fraction that replaces a float; maximum relative difference of both."""
+"""Maximum denominator of a fraction that replaces a float, and maximum relative difference."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class Products:
 
     @classmethod
     def of(cls, arrays: IntArray) -> Products:
-        """Products of all pairs, of pairs within an array, or none, up to `MOST_PRODUCTS`."""
+        """Products of all pairs; if these are too many, of pairs within an array, or none."""
         pairs = np.array(list(combinations_with_replacement(range(arrays.size), 2))).reshape(-1, 2)
         if len(pairs) > MOST_PRODUCTS:
             pairs = pairs[arrays[pairs[:, 0]] == arrays[pairs[:, 1]]]
@@ -208,7 +208,7 @@ def _law(
 def _stated(
     terms: Sequence[tuple[int, ...]], numbers: Sequence[Fraction] | FloatArray, at_start: FloatArray
 ) -> ConservationLaw:
-    """Law with a positive first coefficient; integers are made coprime, and floats at least 1."""
+    """Law scaled to coprime integers, or to floats of size at least 1; the first is positive."""
     if isinstance(numbers[0], Fraction):
         whole = lcm(*(number.denominator for number in numbers))
         unit = Fraction(gcd(*(int(number * whole) for number in numbers)), whole)

@@ -5,9 +5,9 @@ second scalar,
 
 .. math:: \dot x / \dot y = a(x)\, b(y),
 
-the flow conserves :math:`\int dx / a(x) - \int b(y)\, dy`. Pairs with such a ratio are found from
-rates at random states; SymPy integrates the two functions. Gradient descent conserves the integral
-only up to order :math:`\eta`.
+the flow conserves :math:`\int dx / a(x) - \int b(y)\, dy`. Pairs of scalars with such a ratio are
+found from rates at random states, and sympy integrates 1/a and b. Gradient descent conserves the
+integral only up to order :math:`\eta`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SAME = 1e-9
 SCALES, TRIALS = (1.0, 0.3, 0.1), 4
 """Standard deviations of random displacements from the start, and number of draws with each."""
 PLACES = tuple(map(sympy.Rational, ("1", "2", "1/3", "5/7")))
-"""Values tried for both scalars, until one is found at which all ratios are finite and nonzero."""
+"""Values tried in turn for both scalars; the first with only finite and nonzero ratios is used."""
 U, V = sympy.symbols("_u _v", positive=True)
 """Symbols for the absolute values of the two scalars of a law."""
 
@@ -64,7 +64,7 @@ def separating_pairs(
 def states_near(
     rates: Rates, start: FloatArray, count: int, draw: np.random.Generator
 ) -> FloatArray:
-    """Random states with finite rates, shape (count, n), completed by copies of the start."""
+    """Random states with finite rates, shape (count, n); copies of the start fill the array."""
     found: list[FloatArray] = []
     for scale in SCALES * (TRIALS * count):
         if len(found) == count:
@@ -129,7 +129,7 @@ def _ratio(
 ) -> sympy.Expr | None:
     """Quotient of the two slopes, after substitution of `where` and of the named `parts`."""
     above, below = (slope.xreplace(where) for slope in slopes)
-    found = _cancelled(above / below)  # common factors with a name cancel before they are expanded
+    found = _cancelled(above / below)  # named common factors cancel before they are expanded
     for name, part in reversed(parts):
         if found is not None and found.has(name):
             found = _cancelled(found.xreplace({name: part.xreplace(where)}))
@@ -144,7 +144,7 @@ def _cancelled(quotient: sympy.Expr) -> sympy.Expr | None:
 
 
 def _regular(ratios: Mapping[tuple[int, int], sympy.Expr], place: sympy.Expr) -> bool:
-    """Whether all ratios are finite and nonzero if both letters have the size `place`."""
+    """Whether all ratios are finite and nonzero if both scalars have the absolute value `place`."""
     values = [ratio.subs({U: place, V: place}) for ratio in ratios.values()]
     return all(value.is_zero is False and value.is_finite is not False for value in values)
 
@@ -152,7 +152,7 @@ def _regular(ratios: Mapping[tuple[int, int], sympy.Expr], place: sympy.Expr) ->
 def _integral(
     branches: Sequence[sympy.Expr], size_: sympy.Symbol, letter: sympy.Symbol
 ) -> sympy.Expr | None:
-    """Antiderivative, in `letter`, of a function given for positive and for negative letters."""
+    """Antiderivative of a function with two formulas, for positive and for negative `letter`."""
     above, below = branches
     first = manualintegrate(sympy.expand(above), size_)
     if sympy.cancel(below - above.subs(size_, -size_)) == 0:  # one formula for both signs

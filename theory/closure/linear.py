@@ -8,8 +8,8 @@ simple fractions need a search in floats. The result of this search is used only
 gradients outside the span are rounding.
 
 If parameter groups have different learning rates, the space of each group is searched separately.
-An update rule that is linear in the gradients stays in the space; a rule such as Adam stays only in
-the classes.
+If the update rule is linear in the gradients, training stays in the linear space. With a rule such
+as Adam, only the entries of each class stay equal.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def whole_span(count: int) -> Span:
 def closed_span(
     gradient: Gradient, start: Triples, groups: IntArray, generator: np.random.Generator
 ) -> Span:
-    """Smallest span that holds all gradients on start + span, each within a parameter group."""
+    """Smallest span that contains all gradients on start + span, split by parameter group."""
     count = len(start)
     span = Span(np.zeros((0, count, 3), dtype=np.uint64), np.zeros(0, dtype=np.int64))
     while len(span.rows) < count:

@@ -3,7 +3,7 @@ r"""Classes of entries that gradient descent keeps equal, by exact evaluations i
 At first, entries are in one class if they are in the same array and have the same absolute value
 :math:`|\theta_i(0)|`. A round draws a random number of the field for each class, sets the entries
 of the class to this number times their signs, and evaluates the gradient. Frozen entries keep their
-value at the start. An entry with a nonzero gradient moves in later rounds; if it starts at 0, the
+initial value. An entry with a nonzero gradient moves in later rounds; if it starts at 0, the
 gradient gives its sign. A class is split if the signed gradients of its entries differ. The search
 ends after two rounds without a change. In every state, also at kinks, the signed gradients of each
 final class are equal, and the gradients of frozen entries are 0. This is colour refinement with the
@@ -83,7 +83,7 @@ def oriented(
 def leaving(
     gradient: Gradient, classes: EntryClasses, triples: Triples, generator: np.random.Generator
 ) -> IntArray:
-    """Indices of entries whose gradient differs from that of their class (from 0 if frozen)."""
+    """Indices of entries whose gradient is not that of their class, or not 0 for a frozen entry."""
     slope = _along(gradient, classes.labels, classes.signs, triples, generator)
     signed = np.where((classes.signs < 0)[:, None], field.negative(slope), slope)
     moving = np.flatnonzero(classes.labels >= 0)
@@ -98,7 +98,7 @@ def leaving(
 def tied(
     labels: IntArray, signs: FloatArray, triples: Triples, generator: np.random.Generator
 ) -> Triples:
-    """State with one random number for each class, times the signs, or the start at sign 0."""
+    """Random state that keeps the classes and their signs; entries with sign 0 keep their start."""
     own = field.drawn(generator, int(labels.max(initial=0)) + 1)[labels]
     own = np.where((signs < 0)[:, None], field.negative(own), own)
     return np.where((signs == 0)[:, None], triples, own)
