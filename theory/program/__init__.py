@@ -1,8 +1,8 @@
 """Reduced programs: the distinct values of a risk, each computed once.
 
 `Values` is the table of distinct values. `read` enters a traced function into the table; `adjoints`
-and `tangents` enter derivatives. `build` makes a `Program` of the values that some outputs need:
-arrays of instructions, which a loop evaluates in order.
+and `tangents` enter derivatives. `build` makes a `Program` of the values that some outputs need. A
+program consists of arrays of instructions, which a loop evaluates in order.
 """
 
 from theory.program.derivatives import adjoints, tangents

@@ -24,7 +24,7 @@ class Algebra:
         flat = [x.reshape(-1) for x in whole]
         code = flat[0]
         for k, other in enumerate(flat[1:]):
-            if k:  # renumber the codes, so that those of three operands fit in 64 bits
+            if k:  # renumber the codes, so that the next product fits in 64 bits
                 code = np.unique(code, return_inverse=True)[1].reshape(-1)
             code = code * len(self.values) + other
         _, where, back = np.unique(code, return_index=True, return_inverse=True)
@@ -63,7 +63,7 @@ class Algebra:
         return self.each(of, *(x for _, x in terms))
 
     def dot(self, coefficients: Any, ids: Ids) -> Ids:
-        """Ids of the sums over k of coefficients, (m, k), times values, (m, k) or (k,)."""
+        """Ids of m sums of `coefficients`, shape (m, k), times values, shape (m, k) or (k,)."""
         numbers = self.number(coefficients)
         count, index = numbers.shape[1], np.broadcast_to(ids, numbers.shape)
         sizes = np.full(len(numbers), count)

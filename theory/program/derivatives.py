@@ -97,7 +97,7 @@ PARTIALS: dict[str, Callable[..., list[Ids]]] = {
     "abs": _abs,
     "share": lambda w, v, x, log_sum: [v, w.linear((-1, v))],
 }  # fmt: skip
-"""Functions that enter the derivatives of an operation by its operands; if missing, they are 0."""
+"""Functions that enter the derivatives of an elementwise operation by each of its operands."""
 DIFFERENTIABLE = {*PARTIALS, *ROWS, "select"}
 
 
@@ -130,7 +130,7 @@ def levels(values: Values) -> Iterator[Ids]:
 
 
 def _slopes(w: Algebra, operation: str, level: Ids) -> Terms:
-    """Position in `level`, operand, and derivative by it, for each operand of `level`."""
+    """Position in `level` of each value, id of each of its operands, id of the derivative by it."""
     values = w.values
     sizes, index, coefficient = values.rows(level)
     owner = np.repeat(np.arange(level.size), sizes)

@@ -80,7 +80,7 @@ Arithmetic = Mapping[str, Callable[..., Any]]
 
 
 def order(values: Values, roots: Iterable[int], given: Iterable[int]) -> list[int]:
-    """Values needed to compute the roots, without the given ones, each after its operands."""
+    """Values, except those in `given`, that the roots need; each value follows its operands."""
     needed = needed_values(values, np.array(list(roots), dtype=np.int64))
     needed[list(given)] = False
     return [int(value) for value in np.flatnonzero(needed)]
@@ -124,7 +124,7 @@ def run(
 
 
 def exact(values: Values, value: int) -> Fraction | float:
-    """Fraction equal to a constant, from its triple or else its float; inf and NaN are returned."""
+    """Fraction from the triple of a constant or, if that fails, from its float; else inf or NaN."""
     number = float(values.floats[value])
     if not isfinite(number):
         return number

@@ -121,19 +121,19 @@ def _smaller(a: Triples) -> tuple[NDArray[np.bool_], Triples]:
 
 
 def odd(name: str, a: Triples) -> Triples:
-    """Hash of an odd function: that of the smaller of a and -a, negated if -a is smaller."""
+    """Hash of an odd function at a: that of the smaller of a and -a, negated if it is -a."""
     own, smaller = _smaller(a)
     base = np.where((a == 0).all(axis=-1)[..., None], np.uint64(0), hashed(name, smaller))
     return np.where(own, base, negative(base))
 
 
 def even(name: str, a: Triples) -> Triples:
-    """Hash of an even function: that of the smaller of a and -a."""
+    """Hash of an even function at a: the hash of the smaller of a and -a."""
     return hashed(name, _smaller(a)[1])
 
 
 def fraction_of(number: float) -> Fraction:
-    """Fraction with a small denominator that rounds to a finite float, else its exact value."""
+    """Fraction with a small denominator that rounds to a float, else the float's exact value."""
     exact = Fraction(number)
     simple = exact.limit_denominator(MAX_DENOMINATOR)
     return simple if float(simple) == number else exact

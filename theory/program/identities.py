@@ -40,7 +40,7 @@ class Identities:
                 yield OPERATIONS[code], some, *values.rows(some)
 
     def _shares(self, needed: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Position in `values.index` of each ``share`` (softmax entry) as a term of logsumexp."""
+        """Position in `values.index` of the logsumexp term of each softmax entry (``share``)."""
         values, places = self.values, np.full(len(self.values), -1)
         for value in np.flatnonzero(needed & (values.code == CODE["share"])):
             member, log_sum = values.row(int(value))[0].tolist()
@@ -51,8 +51,8 @@ class Identities:
     def at(self, inputs: Ids, triples: Triples) -> Triples:
         """Triples of the roots, shape (m, points, 3), at several points.
 
-        The values `inputs`, shape (n,), get the triples `triples`, shape (n, points, 3). All other
-        inputs keep the triples that the table holds.
+        The values `inputs`, shape (n,), get the triples `triples`, shape (n, points, 3). Inputs of
+        the table that are not in `inputs` keep their triples.
         """
         values, points = self.values, triples.shape[1]
         found = np.repeat(values.triples[:, None], points, axis=1)

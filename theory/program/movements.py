@@ -85,7 +85,7 @@ MOVEMENTS: dict[str, Callable[..., Ids | list[Ids]]] = {
 
 
 def dynamic_slice(params: Params, value: Ids, starts: list[int]) -> Ids:
-    """Slice from given start positions, clamped as in JAX; `params` are those of the equation."""
+    """Slice from given start positions, clamped as in JAX; `params` holds its sizes."""
     sizes = _numbers(params["slice_sizes"])
     first = [min(max(s, 0), n - k) for s, n, k in zip(starts, value.shape, sizes, strict=True)]
     return value[tuple(slice(a, a + k) for a, k in zip(first, sizes, strict=True))]

@@ -83,11 +83,11 @@ class Values:
     The random triples of the inputs are drawn with `seed`; `read` maps a float of the data to a
     fraction; `most` is the maximum number of values. The arrays `triples`, `floats` (the number of
     a constant, else NaN), `constant`, `code` (operation, by `CODE`) and `depth` (length of the
-    longest path to an input) have one element for each value. The row of a value begins at its
-    element of `first`. This row lists the ids of the operands in `index`, and in `coefficient` the
-    ids of the constants that multiply them in a sum (for ``integer_pow``, of the exponent). `names`
-    holds the name of each input; `simple` tells whether all data are fractions with small
-    denominators.
+    longest path to an input) have one element for each value. The array `index` lists the ids of
+    the operands of a value, from the position that `first` holds for this value. At the same
+    positions, `coefficient` holds the ids of the constants that multiply the operands in a sum (for
+    ``integer_pow``, of the exponent). `names` holds the name of each input; `simple` tells whether
+    all data are fractions with small denominators.
     """
 
     def __init__(
@@ -158,7 +158,7 @@ class Values:
             known, made = len(self._known), rows(where[new])
             if len(self._known) > known:
                 ids[new] = self._found(keys[new])
-            if (ids[new] < 0).all():  # none of them was entered while `rows` ran
+            if (ids[new] < 0).all():  # `rows` has entered none of these values
                 ids[new] = len(self) + np.arange(new.size)
                 self._append(code, triples[where[new]], made)
                 self._known.update(zip(keys[new].tolist(), ids[new].tolist(), strict=True))
@@ -192,7 +192,7 @@ class Values:
         return ids
 
     def constants(self, floats: Any, triples: Triples | None = None) -> Ids:
-        """Ids of constants; floats without triples, shape (n, 3), are read as fractions."""
+        """Ids of constants; without `triples`, shape (n, 3), the floats are read as fractions."""
         floats = np.asarray(floats, dtype=np.float64)
         if triples is None:
             distinct, back = np.unique(floats, return_inverse=True)
@@ -335,7 +335,7 @@ class Values:
         """Ids of n sums with given triples, shape (n, 3); `rows` is called only for new sums.
 
         The function `rows` maps some of the positions 0, ..., n - 1 to the rows of the sums there.
-        The mask `moving` marks the sums with a term that is not constant. For the other sums,
+        The mask `moving` marks the sums with a term that is not constant. For sums of constants,
         `floats` holds the value and `gross` the sum of the absolute terms.
         """
         gone = ~moving & cancelled(floats, gross)

@@ -31,9 +31,9 @@ KNOWN = {
     "eq": {0: 1}, "sqrt": {0: 0, 1: 1}, "log": {1: 0}, "log1p": {0: 0}, "expm1": {0: 0},
     "acos": {1: 0}, "is_finite": {0: 1, 1: 1}, "floor": {0: 0, 1: 1},
 }  # fmt: skip
-"""Values at 0 and at 1 of functions that are 0 or 1 there."""
+"""Mapping from each function to those of its values at the arguments 0 and 1 that are 0 or 1."""
 ROWS = ("sum", "logsumexp", "largest", "integer_pow")
-"""Operations with a coefficient for each operand; except ``integer_pow``, rows have any length."""
+"""Operations with coefficients; except ``integer_pow``, they have any number of operands."""
 
 
 def triple_of(operation: str, arguments: Sequence[Triples]) -> Triples:
@@ -91,15 +91,15 @@ def _comparison(operation: str, difference: Triples) -> Triples:
 def softmax_triples(rows: Triples, counts: Triples) -> tuple[Triples, Triples]:
     """Triples of logsumexp, shape (m, 3), and of each softmax entry, shape (m, k, 3).
 
-    The triples depend on the differences from the mean of a row. Hence a number added to a row is
-    also added to the logsumexp, and leaves the softmax unchanged. The sum of the softmax entries
-    times their counts is 1.
+    The triples of the softmax depend only on the differences between the entries of a row and their
+    mean. Hence a number added to a row is also added to the logsumexp, and leaves the softmax
+    unchanged. The sum of the softmax entries times their counts is 1.
     """
     number = _total(counts)
     mean = field.multiply(_total(field.multiply(counts, rows)), field.inverse(number))
     off = _difference(rows, mean[:, None])
     powers = field.hashed("exp of difference", off)
-    # Each power is hashed with the set of all differences, because a softmax depends on them.
+    # Each power is hashed with all differences of its row, because a softmax depends on them all.
     kind = _total(field.multiply(counts, field.hashed("kind of row", off)))
     powers = field.hashed("power", powers, np.broadcast_to(kind[:, None], powers.shape))
     total = _total(field.multiply(counts, powers))

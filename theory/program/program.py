@@ -52,7 +52,7 @@ class Program:
         return int(((last - first) * np.where(of_rows, length, 1)).sum())
 
     def rows(self) -> Iterator[tuple[str, slice, Ids, NDArray[np.float64]]]:
-        """Yield operation, slice of results, operands and counts, both (results, length)."""
+        """Yield the operation, slice of results, operands and counts of each instruction."""
         place = 0
         for code, first, last, length in self.instructions.tolist():
             part = slice(place, place := place + (last - first) * length)
@@ -105,7 +105,7 @@ def build(values: Values, inputs: Sequence[int], outputs: Mapping[str, Ids]) -> 
 
 
 def _aliases(values: Values) -> Ids:
-    """Id that replaces each value: for ``stop`` (a stopped gradient), that of its operand."""
+    """Id that replaces each value; a ``stop`` (stopped gradient) is replaced by its operand."""
     alias = np.arange(len(values))
     for value in np.flatnonzero(values.code == STOP):
         alias[value] = alias[values.index[values.first[value]]]
@@ -208,7 +208,7 @@ def _ordered(
 
 
 def _depths(rows: _Rows, computed: NDArray[np.bool_]) -> Ids:
-    """Length of the longest path from an input or a constant to each computed value, else 0."""
+    """Length of the longest path from an input or constant to each computed value; 0 for others."""
     depth = computed.astype(np.int64)
     owner = rows.owner
     live = computed[owner]

@@ -18,7 +18,7 @@ from theory.program.primitives import CALLS, NAMED, NOT_WHOLE, OF_PAIRS, RULES, 
 
 
 class UnreadPrimitive(NoProgram):
-    """Error raised for a primitive without a rule; the message states its name and its line."""
+    """Error raised for a primitive without a rule; the message names the primitive and its line."""
 
     def __init__(self, primitive: str, source: str = "") -> None:
         self.primitive, self.source = primitive, source

@@ -167,7 +167,7 @@ def named_parts(
     def named(value: int, result: Any) -> Any:
         if uses[value] < 2 or size(result, SHORT_PART) < SHORT_PART:
             return result
-        within = isinstance(result, sympy.log)  # name the sum inside, which divides shares
+        within = isinstance(result, sympy.log)  # name the argument of the logarithm
         parts.append((next(names), result.args[0] if within else result))
         return sympy.log(parts[-1][0]) if within else parts[-1][0]
 
