@@ -1,7 +1,6 @@
 """Measures of attention maps: attention diversity and total variation of stacks of maps.
 
-The module `dynamics.attention_maps` defines both measures. The maps of a memory-mapped stack are
-read one at a time.
+The module `dynamics.attention_maps` has definitions. Memory-mapped stacks are read map by map.
 """
 
 from __future__ import annotations
@@ -85,7 +84,7 @@ def diversity(
 ) -> FloatArray:
     """Attention diversity of every map of a stack; `dynamics.attention_maps` has the definition.
 
-    A map with P = 4096 takes about a second, for P^2 / 2 distances between vectors of length 2 k.
+    A map of 4096 patches takes about a second, because a distance is computed for all pairs.
 
     Parameters
     ----------
@@ -126,8 +125,8 @@ def diversity(
 def total_variation(attention: ArrayLike, skip: int = 0, off_diagonal: bool = False) -> FloatArray:
     """Mean total variation of every map of a stack; `dynamics.attention_maps` has the definition.
 
-    Sorting each of the P columns takes P^2 log P operations; a sum over all pairs of rows would
-    take P^3. A map with P = 4096 takes about a second.
+    For P patches, sorting all columns takes P^2 log P operations; a sum over all pairs of rows
+    would take P^3. A map of 4096 patches takes about a second.
 
     Parameters
     ----------
@@ -216,9 +215,9 @@ def _top_keys(square: FloatArray, k: int) -> NDArray[np.int64]:
 
 def _total_variation(square: FloatArray, off_diagonal: bool) -> float:
     count = len(square)
-    # Rows sum to 1 only within the tolerance; a larger sum could give a distance above 1.
+    # Rows sum to 1 only within the tolerance; a larger sum could give a total variation above 1.
     ordered = np.sort(square / square.sum(axis=1, keepdims=True), axis=0)
-    # The gap between the r-th and the next weight of a sorted column counts for r (P - r) pairs.
+    # In a sorted column of P weights, the gap after the r-th weight counts for r (P - r) pairs.
     # Summing gaps avoids cancellation, and gives exactly zero for equal rows.
     ranks = np.arange(1, count, dtype=np.float64)
     total = float(ranks * (count - ranks) @ np.diff(ordered, axis=0).sum(axis=1))
@@ -226,7 +225,7 @@ def _total_variation(square: FloatArray, off_diagonal: bool) -> float:
 
 
 def _pair_factor(count: int, off_diagonal: bool) -> float:
-    """Mean over pairs of different queries divided by the mean over all ordered pairs."""
+    """Factor from the mean over all ordered pairs of queries to the requested mean."""
     return count / (count - 1) if off_diagonal else 1.0
 
 

@@ -1,9 +1,9 @@
 """JAX, imported at first use, with XLA options and an on-disk store of compiled programs.
 
-Most programs of this package take longer to compile than to run. The fusion emitters of XLA take a
-third of the compilation time, and its highest optimization levels a tenth; neither speeds up the
-training of a library model. Optimization level 0 would save another third of the compilation time,
-but it doubles the run time of the thousands of calls in the closure of a large model. One thread
+Most programs of this package take longer to compile than to run. XLA spends a third of the
+compilation time in its fusion emitters and a tenth in its highest optimization levels; neither
+speeds up the training of a library model. Optimization level 0 would save a further third, but
+double the run time of the thousands of calls that find the closure of a large model. One thread
 generates the code of a program, because several processes share the cores.
 """
 
@@ -42,7 +42,7 @@ class _Jax:
 
     @contextmanager
     def enable_x64(self, enabled: bool, kept: bool = True) -> Iterator[None]:
-        """Context with 64-bit JAX if `enabled`; with `kept`, it stores the compiled programs."""
+        """Context in which JAX has 64 bits if `enabled`, and stores compiled programs if `kept`."""
         with programs_kept() if kept else nullcontext(), _module().enable_x64(enabled):
             yield
 
@@ -52,7 +52,7 @@ def _module() -> Any:
     module = importlib.import_module("jax")
     try:
         module.devices()
-    except Exception:  # JAX raises RuntimeError at the first call, then AssertionError
+    except Exception:  # without device: RuntimeError at the first call, then AssertionError
         asked = module.config.jax_platforms or "none"
         refuse("JAX_PLATFORMS", asked, "has no device here", "unset, or cpu", "cpu")
     return module
@@ -116,7 +116,7 @@ def _store_programs() -> Callable[[], None]:
         names = "jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs"
         before = {name: getattr(jax.config, name) for name in names}
         known = cache._cache, cache.reset_cache
-    except (ImportError, AttributeError):  # other internals in this version of JAX: store nothing
+    except (ImportError, AttributeError):  # this JAX has unknown internals: nothing is stored
         return lambda: None
     if before[names[0]] is not None or known[0] is not None:
         return lambda: None
