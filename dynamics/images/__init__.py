@@ -5,8 +5,8 @@ Li et al. (2023) and Section 6 of Huang et al. (2024). Two cores train one netwo
 minutes; nothing is downloaded.
 
 Shuffling with block side s permutes blocks of s x s pixels, in the same way in all images. If each
-block consists of whole patches, a transformer sees the same patches in another order. Its accuracy
-then has the same distribution over seeds as on the original images.
+block consists of whole patches, a transformer sees the same patches in another order. With blocks
+of whole patches, shuffled and original images give equal distributions of accuracies over seeds.
 """
 
 from __future__ import annotations

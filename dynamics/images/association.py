@@ -1,16 +1,16 @@
 """Patch association: contrast of a matrix over patches between neighbours and other pairs.
 
 The matrix over pairs of patches is the Gram matrix of positions (Definition 2.2 of Jelassi, Sander,
-Li 2022) or the matrix A of attention scores. The mean of the off-diagonal entries of each row is
-subtracted, and all off-diagonal entries are divided by their root mean square. The contrast is then
-the mean over pairs of neighbours minus the mean over all other pairs.
+Li 2022) or the matrix A of attention scores. From the off-diagonal entries of each row their mean
+is subtracted; the differences are divided by the root mean square of all differences. The contrast
+is the mean over pairs of neighbours minus the mean over all other pairs of different patches.
 
 The p-value of a permutation test is the share of random relabellings of the patches, the identity
 included, with at least the measured contrast. Neighbouring patches have pixels of similar variance,
 so positions that depend on the variance alone are also similar for neighbours. Relabelling within
-`strata` of similar variance removes this effect, up to the width of a stratum. Heads may attend to
-neighbours or away from them. A second p-value, ``either``, therefore tests the squared contrast,
-averaged over heads; a relabelling is the same for all heads.
+`strata` of similar variance removes the effect of the variance, up to the width of a stratum. A
+head may attend to neighbours or away from them, so a second p-value, ``either``, tests the squared
+contrast, averaged over heads. A relabelling is the same for all heads.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def association(
     share = len(first) / (count * (count - 1) - len(first))
 
     def contrasts(labels: NDArray[np.int64]) -> FloatArray:
-        # All entries sum to zero, so the sum over other pairs is minus the sum over neighbours.
+        # Off-diagonal entries sum to zero, so the other pairs sum to minus the sum of neighbours.
         pairs = labels[:, first] * count + labels[:, second]
         means = [matrix.ravel()[pairs].mean(axis=1) for matrix in matrices]
         return np.array(means).T * (1 + share)
@@ -116,7 +116,7 @@ def association(
 def standardized(matrices: FloatArray) -> FloatArray:
     """Centre the off-diagonal entries of each row; divide them by their root mean square.
 
-    The diagonal becomes zero, as does a matrix with rows that are constant off the diagonal.
+    The diagonal becomes zero. A matrix becomes zero if every row is constant off the diagonal.
     """
     heads, count, _ = matrices.shape
     off = ~np.eye(count, dtype=bool)

@@ -92,8 +92,8 @@ class Split(NamedTuple):
 def load(data: str | os.PathLike[str] = "digits") -> Images:
     """Load the data set ``"digits"`` or ``"fashion"``, or a folder of MNIST, CIFAR or SVHN files.
 
-    Raises InvalidRequest if the data set is not installed, if the folder lacks these files, or if
-    a file is damaged.
+    Raises InvalidRequest if the data set is not installed, the folder has no files of a known data
+    set, or a file is damaged.
     """
     if data == "digits":
         bunch = require("sklearn.datasets", "scikit-learn").load_digits()
@@ -254,7 +254,7 @@ def _cifar_part(folder: Path, names: Sequence[str]) -> Part:
 
 
 def _svhn(folder: Path) -> Images | None:
-    """Read SVHN in format 2, where class 0 has the label 10, or return None without files."""
+    """Read SVHN in format 2 (class 0 has the label 10); return None if both files are missing."""
     files = tuple(_file(folder / f"{which}_32x32.mat") for which in ("train", "test"))
     return _both(folder, str(folder), files, _svhn_part)
 

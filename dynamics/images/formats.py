@@ -1,8 +1,8 @@
 """Read IDX files (MNIST) and pickled batches of CIFAR without running code from the file.
 
-An IDX file is one array, plain or compressed by gzip: two zero bytes, a byte for the data type, a
-byte for the number of axes, the length of each axis as a big-endian 4-byte integer, and the
-big-endian data in row-major order.
+An IDX file is one array, plain or compressed by gzip. The header has two zero bytes, a byte for the
+data type, a byte for the number of axes, and a big-endian 4-byte integer for the length of each
+axis. The data follow the header, big-endian and in row-major order.
 
 A batch of CIFAR in the "python version" is a pickle, which can call any importable function.
 `read_cifar` permits only the functions that build arrays of numbers.
@@ -57,7 +57,7 @@ def _kind(name: Any, *_: Any) -> np.dtype[Any]:
 
 
 def _encode(text: str, _: Any) -> bytes:
-    """Encode text as bytes, which pickles of protocol 2 request if Python 3 wrote them."""
+    """Encode text as bytes; Python 3 stores bytes as text in pickles of protocol 2."""
     return text.encode("latin1")
 
 

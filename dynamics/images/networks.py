@@ -1,10 +1,10 @@
 r"""Small networks on images: a transformer with two kinds of attention, and a convolution.
 
 The transformer cuts an image into D square patches and embeds each linearly to a token :math:`X_j`
-of dimension ``width``. Every layer adds the output of attention and then that of a perceptron to
-the tokens; the input of both is layer-normalized. The outputs for the classes are linear in the
-mean token. Each head uses its own block of d coordinates of a token. Attention follows Jelassi,
-Sander, Li (2022), with :math:`S = \mathrm{softmax}(A / \sqrt d)` and :math:`A = Q K^T`:
+of dimension ``width``. Every layer adds the output of attention, then the output of a perceptron to
+the tokens; both have layer-normalized inputs. The outputs for the classes are linear in the mean
+token. Each head uses its own d coordinates of a token. Attention follows Jelassi, Sander, Li
+(2022), with :math:`S = \mathrm{softmax}(A / \sqrt d)` and :math:`A = Q K^T`:
 
 - ``vanilla`` (Definition 3.1) computes :math:`Q, K, V` from tokens with positions added;
 - ``positional`` (Definition 3.2) computes :math:`Q = P^T W_Q` and :math:`K = P^T W_K` from the
@@ -14,7 +14,7 @@ The entries of the positions start as :math:`N(0, s^2)`, where s is ``spread``.
 
 The convolutional network has layers of 3 x 3 filters and ReLU. Between layers, an image with at
 least eight pixels on a side is max-pooled over 2 x 2 pixels. The outputs for the classes are linear
-in the mean over the remaining pixels.
+in the mean over the pixels of the last layer.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ class Transformer:
     def outputs(self, theta: Theta, pixels: Any, present: Any = None) -> Any:
         """Outputs of the network, linear in the mean token, shape (N, outputs).
 
-        `present`, shape (N, D), marks the patches to keep. Other patches get no attention and do
-        not count in the mean token.
+        `present`, shape (N, D), marks the patches to keep. Patches with `present` False get no
+        attention and do not count in the mean token.
         """
         tokens, _ = self.forward(theta, self.embedded(theta, pixels), present)
         if present is None:
@@ -100,7 +100,7 @@ class Transformer:
         """Tokens after all layers, shape (N, D, width), and attention, (layers, N, heads, D, D).
 
         The given `tokens` are those without positions. Positional attention without `present` is
-        the same for all images, and has N = 1. `present`, shape (N, D), marks patches to keep.
+        equal for all images and has N = 1. `present`, shape (N, D), marks patches to keep.
         """
         jnp, maps = jax.numpy, []
         own = self.attention == VANILLA
@@ -156,7 +156,7 @@ class Convolution:
         return theta | {"head_bias": np.zeros(outputs, np.float32)}
 
     def outputs(self, theta: Theta, pixels: Any) -> Any:
-        """Outputs of the network, linear in the mean over remaining pixels, shape (N, outputs)."""
+        """Outputs, shape (N, outputs), linear in the mean over the pixels of the last layer."""
         for layer in range(len(self.channels)):
             filtered = _surroundings(pixels) @ theta[f"filters_{layer}"]
             pixels = jax.nn.relu(filtered + theta[f"bias_{layer}"])

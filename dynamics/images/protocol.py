@@ -1,8 +1,8 @@
 """Train one network on one data set, original or shuffled; statistics over seeds.
 
 A seed fixes the split into training and test images, the order of shuffled blocks, the initial
-arrays and the mini-batches. Networks with the same seed share all four, so their accuracies can be
-compared in pairs.
+arrays and the mini-batches. Networks with the same seed share their data and mini-batches, so their
+accuracies can be compared in pairs.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class Trained:
         return neighbours(grid, grid)[np.ix_(places, places)]
 
     def places(self, as_shuffled: bool = False) -> NDArray[np.int64]:
-        """Place of each patch in the original (or shuffled) image, row by row, shape (D,)."""
+        """Place of each patch in the original (or shuffled) image, counted by rows, shape (D,)."""
         network = self.trial.network
         assert isinstance(network, Transformer)
         if as_shuffled or not len(self.order):

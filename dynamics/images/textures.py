@@ -1,9 +1,9 @@
 r"""Objects on backgrounds: patches that are relevant to the label, and patches that are not.
 
-As in Section 4.2 of Li et al. (2023), which integrates a CIFAR-10 image into a noisy background,
-an image of a data set (the object) is placed on a larger canvas at a random offset of whole
-patches. The background is a random crop of a texture, or zero (clean). Of the D patches, those of
-the object are relevant to the label. Dropping background patches raises the share of relevant
+An image of a data set (the object) is placed on a larger canvas at a random offset of whole
+patches. Section 4.2 of Li et al. (2023) similarly integrates CIFAR-10 images into noisy
+backgrounds. The background is a random crop of a texture, or zero (clean). Of the D patches, those
+of the object are relevant to the label. Dropping background patches raises the share of relevant
 patches, :math:`\alpha_\star`, up to 1.
 """
 
@@ -61,9 +61,9 @@ def integrate(
     """Place objects at random positions on larger canvases.
 
     `objects` have mean 0 and variance 1. Each image with `textured` True gets its own random crop
-    of the texture `background`, equal in all channels. The other images have the darkest value of
-    all objects as background. Raises InvalidRequest if the patch does not divide the sides of
-    object and canvas, or an object does not fit.
+    of the texture `background`, equal in all channels. Images with `textured` False have the
+    darkest value of all objects as background. Raises InvalidRequest if the patch does not divide
+    the sides of object and canvas, or an object does not fit.
     """
     count, height, _, channels = objects.shape
     check_patch(patch, height, f"objects of {height} x {height} pixels")
@@ -86,7 +86,7 @@ def integrate(
 
 
 def remaining(own: int, count: int, share: float) -> int:
-    """Number of patches to keep so that `own` object patches are about the given share of them.
+    """Number n of patches to keep: own / n is about `share`, and n is between `own` and `count`.
 
     Examples
     --------

@@ -119,7 +119,7 @@ def train(
             stop = min([step + CHUNK, *(record for record in recorded if record > step)])
             rates = np.array([adam.eta, adam.warmup], np.float32)
             rows = order.rows(step, stop)
-            # Rows are gathered outside `advance`; its shapes then do not depend on the data's size.
+            # Gathering rows here makes the shapes in `advance` independent of the data's size.
             batches = tuple(array[rows] for array in data)
             moments, loss = advance(task, moments, batches, step, stop - step, rates, key)
             state["total"] += float(loss)
