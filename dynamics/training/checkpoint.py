@@ -1,9 +1,10 @@
 """Checkpoints: the state of an interrupted run in a file, from which the run is resumed.
 
-A checkpoint is one ``.npz`` file without pickles that holds the *request* (system, view,
-parameters, settings, eta, steps, records, start, versions) and the *state* of the run. A checkpoint
-of another request is refused. Writing is atomic, so a killed process loses only the steps since the
-last checkpoint. On the same kind of machine a resumed run ends bitwise like an uninterrupted run.
+A checkpoint is one ``.npz`` file without pickles that holds the *request* and the *state* of a run.
+The request consists of system, view, parameters, settings, eta, steps, records, start and versions.
+A checkpoint is refused if its request differs from the run's request. Writing is atomic, so a
+killed process loses only the steps since the last checkpoint. On the same processor a resumed run
+ends bitwise like an uninterrupted run.
 """
 
 from __future__ import annotations
@@ -55,12 +56,12 @@ class Checkpoint:
         return path if isinstance(path, Checkpoint) else cls(path_of("checkpoint", path))
 
     def part(self, name: str) -> Checkpoint:
-        """Checkpoint, in the same folder, of one of several runs; the caller discards the file."""
+        """Checkpoint of one of several runs, in a separate file that the caller must discard."""
         return Checkpoint(self.path.with_name(f"{self.path.name}.{name}"), keep=True)
 
     @property
     def partial(self) -> Path:
-        """Path of the temporary file. Its name is fixed: killed writers leave at most one file."""
+        """Path of the temporary file. A fixed name limits killed writers to one file."""
         return self.path.with_name(f"{self.path.name}.partial")
 
     def exists(self) -> bool:
@@ -72,7 +73,7 @@ class Checkpoint:
         return time.monotonic() >= self._next
 
     def write(self, request: Mapping[str, Any], state: Any) -> None:
-        """Replace the file atomically by a new `state` of the run; `request` is from `request_of`.
+        """Replace the file atomically by a new `state` of the run with the `request`.
 
         A failed write (full disk) is logged once, and the run continues.
         """
@@ -101,8 +102,8 @@ class Checkpoint:
     def read(self, request: Mapping[str, Any]) -> Any:
         """Read the state of the requested run, or None if the file is missing.
 
-        Raises InvalidRequest if the file is not a checkpoint, cannot be read, or holds another
-        request.
+        Raises InvalidRequest if the file is not a checkpoint, cannot be read, or has a request
+        other than `request`.
         """
         self._next = time.monotonic() + SECONDS
         if not self.exists():
@@ -157,7 +158,7 @@ class Checkpoint:
 def request_of(
     problem: Problem, start: FloatArray, records: NDArray[np.int64], **settings: Any
 ) -> dict[str, Any]:
-    """Plain values of everything that determines a run; `records` are the steps to record.
+    """JSON-ready mapping of all values that determine a run; `records` holds the steps to record.
 
     The `settings` of the run are, for example, eta and steps.
     """

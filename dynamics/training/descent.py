@@ -2,8 +2,8 @@
 
 The compiled loop of `dynamics.loops.kernels.advance` takes the steps in chunks and returns the
 order parameters of every step. After each chunk a `Run` searches for events and compares the
-learning rate with the stability limit. A checkpoint is written if one is due. The sizes of the
-chunks do not change the results.
+learning rate with the stability limit. Checkpoints of the run are written between chunks. The sizes
+of the chunks do not change the results.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ SECONDS_PER_CHUNK = 0.2
 RECORDS_AT_ONCE = 1 << 18
 """Maximum size (states times entries) of an array of states passed to one call for observables."""
 AFTER_SIGNAL = 0.5
-"""Maximum time in seconds spent on observables after an interruption. Records whose observables are
-not computed by then are dropped."""
+"""Maximum time in seconds spent on observables after an interruption. After this time, records
+without observables are dropped."""
 BETWEEN_CHECKS = 1.25
-"""Ratio of the step numbers of two successive checks of the stability limit. The limit varies
-slowly in log time."""
+"""Ratio of the step numbers of two successive checks of the stability limit. The stability limit
+varies slowly in the logarithm of time."""
 NEVER = 1 << 62
 """Step of the next check of the stability limit when no further check is due."""
 RESTING = 1e-8
 """A run whose state no longer changes has converged if no gradient component exceeds this fraction
-of its entry."""
+of the entry with the same index."""
 LEAST = float(np.finfo(np.float64).tiny)
 """A change of an entry by at most this number counts as rounding, whatever the entry's size."""
 LOWER = "a smaller eta, or a schedule that lowers it"
@@ -163,7 +163,7 @@ def _trained(
         how = {"eta": list(run.rates), "steps": run.steps, **settings}
         request = request_of(problem, run.start, run.schedule, **how)
         run.restore(store.read(request))
-    for remark in run.remarks:  # including remarks of an earlier process
+    for remark in run.remarks:  # also remarks made before the run was resumed
         warnings.warn(remark, TrainingWarning, stacklevel=3)
     with interruption() as interrupted, bar(problem.view, run.steps, run.step) as progress:
         while run.step < run.steps and not run.diverged and not interrupted.is_set():
@@ -278,8 +278,8 @@ class Run:
     def end(self, records: Records, remedy: str, interrupted: threading.Event) -> Outcome:
         """Outcome of the run, after applying the event rules that need the whole run.
 
-        The outcome of an interrupted run has the text `remedy`. The run cannot be continued after
-        this call.
+        If the run was interrupted, the outcome contains the text `remedy`. The run cannot be
+        continued after this call.
         """
         after = self.now if self.diverged else self._after()
         outcome = self._outcome(after, records, remedy, interrupted)
@@ -297,7 +297,7 @@ class Run:
         return float(self.updates.time(np.array([step]))[0])
 
     def _after(self) -> FloatArray:
-        """State one step later, NaN if not finite; the events at the present step are detected."""
+        """Detect the events of the present step; return the next state, NaN if not finite."""
         rows, after, step = np.empty((1, len(self.problem.order_names))), self.now.copy(), self.step
         buffers = rows, self.schedule[:0], self._states[:0]
         reached = self.problem.advance(after, self.updates, step, step + 1, buffers)
@@ -402,7 +402,7 @@ class Run:
         }
 
     def restore(self, state: dict[str, Any] | None) -> None:
-        """Resume from a `state` of the same run; if it is None, the run begins at its start."""
+        """Resume from a `state` of the same run; if `state` is None, nothing changes."""
         if state is None:
             return
         vars(self).update(state["run"])

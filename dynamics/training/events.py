@@ -20,7 +20,7 @@ from theory.events import Crossing, EventRule, ExceedsRunMaximum, RisesAgain
 
 Column = Callable[[FloatArray], FloatArray]
 Chunks = Iterable[tuple[int, FloatArray, FloatArray]]
-"""Chunks of a run: each has its first step, the order parameters of its steps, its first state."""
+"""Chunks of a run: first step, order parameters at all steps and first state of each chunk."""
 STILL_OPEN = "not decidable to this time"
 """Reason given for a missing `RisesAgain` event whose quantity still rises when the run ends."""
 TOO_LATE = "not decided: {} is known only at the end, and the run was not repeated"
@@ -34,8 +34,7 @@ class Detection:
     step: int | None = None
     reason: str = ""
     origin: tuple[int, FloatArray] | None = None
-    """An earlier step (or the same step) and its state, from which the event's state is
-    recomputed."""
+    """A step at or before the event, and the state from which the event's state is recomputed."""
 
 
 @dataclass
@@ -50,7 +49,7 @@ class Rise:
     last: float = np.nan
     """Most recent value of the quantity that may rise again."""
     least: float = np.inf
-    """Minimum of the quantity before it exceeded the level that `relative` requires."""
+    """Minimum of the quantity until the quantity exceeds the level that `relative` requires."""
     least_step: int = -1
     """Step at which the quantity had its minimum `least`."""
     origin: tuple[int, FloatArray] | None = None
@@ -60,7 +59,7 @@ class Rise:
     largest: float = 0.0
     """Largest rise of the quantity above its minimum so far, relative to the minimum."""
     falling: bool = False
-    """Whether the quantity fell in the last step."""
+    """Whether the quantity fell in the most recent step."""
 
     def feed(self, step: int, values: FloatArray, origin: tuple[int, FloatArray]) -> None:
         """Process the quantity's values from `step` on; `origin` is as in `Detection`."""
@@ -121,8 +120,8 @@ class Detector:
 
     def __post_init__(self) -> None:
         self.detections = {rule.name: Detection() for rule in self.rules}
-        # An `ExceedsRunMaximum` rule needs the largest values of its quantity and its bound so far.
-        # In a repeated run the largest bound is known from the start.
+        # The largest quantity and the largest bound so far, for each `ExceedsRunMaximum` rule.
+        # When the run is repeated, the largest bound of the whole run is known from the start.
         maxima = [rule.name for rule in self.rules if isinstance(rule, ExceedsRunMaximum)]
         self._tops = dict.fromkeys(maxima, (-np.inf, -np.inf))
         self._once_more = False
@@ -157,12 +156,12 @@ class Detector:
                 detection.origin = (first, state)
 
     def finish(self, last: int, fate: str, again: Callable[[], Chunks] | None = None) -> bool:
-        """Apply the rules that need the whole run, and state why the other events were not reached.
+        """Apply the rules that need the whole run, and give a reason for every event not reached.
 
         If the text `fate` (such as ``"oscillating"``) is not empty, no `RisesAgain` event is
         reached, and `fate` is the reason. The function `again` repeats the run in chunks, for rules
-        that refer to the run's maximum or come after an event known only at the end. Returns False
-        if a rule needs `again`, but `again` is missing or stops early.
+        that can be decided only after the end of the run. Returns False if a rule needs `again`,
+        but `again` is missing or stops early.
         """
         horizon = f"time {last * self.step_time:.6g}"
         waiting: list[EventRule] = []
@@ -218,7 +217,7 @@ class Detector:
         return decided
 
     def _holds(self, rule: EventRule, rows: FloatArray) -> NDArray[np.bool_] | None:
-        """Mask of the rows that satisfy a rule; None if only the run's end decides the rule."""
+        """Mask of the rows that satisfy a rule, or None if only the run's end decides the rule."""
         if isinstance(rule, Crossing):
             return self._crossed(rule, rows)
         if isinstance(rule, ExceedsRunMaximum):
@@ -237,7 +236,7 @@ class Detector:
                 largest, last = self._rates.get(rule.name, (0.0, 0.0))
                 sizes = np.fmax.accumulate(np.fmax(np.abs(value), largest))
                 moving = _last_nonzero(value, last)
-                # A rate of exactly 0 counts if the motion stopped abruptly, not if it decayed to 0.
+                # A rate of exactly 0 meets the rule only if the motion stopped without decaying.
                 at_once = (value == 0) & (np.abs(moving) > rule.resolution * sizes)
                 above &= at_once | (value > rule.resolution * sizes)
                 self._rates[rule.name] = (float(sizes[-1]), float(moving[-1]))

@@ -46,17 +46,16 @@ from dynamics.training.settings import check_flow, record_times, starting_state
 MOST_IMPLICIT = 32
 """Maximum number of entries of a state that collocation integrates; larger states use LSODA."""
 OF_A_STEP, ENOUGH = 0.1, 1e-9
-"""The tolerance of a collocation step is max(OF_A_STEP * rtol, min(rtol, ENOUGH)). It is below rtol
-because a rate near 0, and the time of the rate's root, have about 100 times the errors of the
-states."""
+"""The tolerance of a collocation step is max(OF_A_STEP * rtol, min(rtol, ENOUGH)). Rates near 0,
+and the times of their roots, have about 100 times the errors of the states."""
 FINE, FINE_BY_LSODA = 1e-12, 1e-10
-"""Relative tolerances of a step of the finer path, by collocation and by LSODA. With a smaller
-tolerance LSODA would take too many steps at rest."""
+"""Relative tolerance of a step when a flow is integrated a second time, by collocation and by
+LSODA. With a smaller tolerance LSODA would take too many steps when the state is at rest."""
 FEWEST_AGAIN, MOST_AGAIN = 500, 8
-"""The second path has at most max(FEWEST_AGAIN, MOST_AGAIN * steps of the first path) steps. A path
-that needs more steps is limited by rounding."""
+"""The second integration of a flow has at most max(FEWEST_AGAIN, MOST_AGAIN * steps of the first
+integration) steps. Rounding limits a flow that needs more steps."""
 BEYOND = 1.2
-"""End time of a second path by LSODA, divided by the time of the last event."""
+"""End time of a second integration by LSODA, divided by the time of the last event."""
 EARLIER = "start elsewhere, or stop at this time"
 
 
@@ -155,7 +154,7 @@ def flows(
 
 
 def implicit_model(problem: Problem) -> Any:
-    """Data of the compiled functions for collocation, or None if the problem needs LSODA."""
+    """Compiled functions of a problem for collocation, or None if the problem needs LSODA."""
     return compiled_model(problem) if problem.layout.size <= MOST_IMPLICIT else None
 
 
@@ -208,7 +207,7 @@ def _by_collocation(
 
 
 def _proceed(running: Integration, most: int, shown: Bar | None = None) -> str:
-    """Integrate until the end, `most` steps or an interruption; return the kind of the outcome."""
+    """Integrate to the end, for `most` steps or to an interruption; return an `Outcome.kind`."""
     with interruption() as interrupted:
         while True:
             before = running.steps
@@ -232,7 +231,7 @@ def _path(
     kind: str,
     failure: str = "",
 ) -> FlowPath:
-    """FlowPath of a collocation; `tolerances` are the requested tolerance and that of one step."""
+    """Make a FlowPath; `tolerances` holds the requested tolerance and that of `Allowed`."""
     rtol, reported = tolerances
     made = Polynomials(running.path(), start, running.data) if running.steps else None
     nodes, at = (made.path.nodes, made) if made else (NO_STEPS, lambda _: start)
@@ -241,7 +240,7 @@ def _path(
 
 
 def _again(path: FlowPath, end: float) -> FlowPath | None:
-    """Integrate the flow again at a smaller tolerance, or a larger one near rounding."""
+    """Integrate again at a smaller tolerance, or at a larger one if no smaller one is possible."""
     problem, start, at = path.problem, path.at(0.0), path.at
     least = FINE if isinstance(at, Polynomials) else FINE_BY_LSODA
     of_step = least if path.of_step >= 10.0 * least else 10.0 * path.of_step
@@ -307,10 +306,11 @@ def _trajectory(path: FlowPath, time: float, record: int | ArrayLike | None = No
 
 
 def _far_enough(path: FlowPath, located: dict[str, EventTime]) -> float:
-    """Time up to which a path is compared with a second path, or 0 for no comparison.
+    """Time up to which a flow is integrated a second time to estimate errors, or 0 to skip this.
 
-    On a path by LSODA the comparison ends soon after the last event, because steps at rest are
-    expensive. It covers the whole path if an event is undecided or depends on the whole run.
+    The second integration by LSODA ends soon after the last event, because steps at rest are
+    expensive. For events that are undecided or depend on the whole run, both integrations end at
+    the same time.
     """
     end, rules = float(path.nodes[-1]), path.problem.events
     if not rules or end <= np.finfo(np.float64).tiny:

@@ -1,13 +1,13 @@
 """Event times of a gradient flow: roots inside the integration steps of its path.
 
-An event rule holds where its functions are positive. A function is evaluated at several points of
-every step and interpolated between them. Where the interpolant comes near 0 without a change of
-sign, the function is evaluated again, and the step is bisected until the sign is certain.
+An event rule holds at the times at which all functions of the rule are positive. Each function of a
+rule is evaluated at several points of every step and interpolated in between. Steps in which an
+interpolant nears 0 without a sign change are bisected until the function's sign is certain.
 
-The flow is integrated at two tolerances, and events are located on the finer path. The error of the
-finer path is estimated from its distance to the other path and the tolerance of a few steps. A rule
-counts as satisfied only if its functions exceed their errors. The error of an event time is half
-the width of the interval in which the function is smaller than its error.
+The flow is integrated at two tolerances, and events are located on the path of smaller tolerance.
+The error of a path is the distance between both paths plus the tolerance of a few steps. A rule
+counts as satisfied only if every function of the rule exceeds the function's own error. An event
+time is uncertain by half the interval in which a function is below the function's error.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ from theory.events import Crossing, EventRule, ExceedsRunMaximum, RisesAgain
 
 UNRESOLVED = "not decidable: the integration error of its time exceeds the time"
 STEPS = 4.0
-"""Ratio of the error of a state to the error of one step. Without a second path, the ratio is
-multiplied by the square root of the number of steps."""
+"""Ratio of the error of a state to the error of one step. If the flow was integrated only once, the
+ratio of errors is multiplied by the square root of the number of steps."""
 LOOKS, MOST_LOOKS, IN_GAP = 7, 64, 8
-"""A function is evaluated at `LOOKS` points of a step, ends included, and at about `MOST_LOOKS`
-more points at most. Between two of these points the interpolant is computed at `IN_GAP` points."""
+"""A rule's function is evaluated at `LOOKS` points of a step, ends included. Bisections of a step
+add about `MOST_LOOKS` evaluations at most. An interpolant is computed at `IN_GAP` points between
+two evaluations."""
 CLOSE, GRID, ROUNDS = 1e-12, 33, 12
 """A root is located with the relative accuracy `CLOSE`, by at most `ROUNDS` successively finer
 grids of `GRID` points."""
@@ -67,8 +68,8 @@ def locate_events(
 ) -> dict[str, EventTime]:
     """Locate all events of a path's problem; returns the `EventTime` of each rule by its name.
 
-    The path `other` is the same flow at another tolerance; it may end earlier. Rules are also
-    evaluated at the times `records`.
+    The path `other` is the same flow at another tolerance, and may end before `path`. Rules are
+    also evaluated at the times `records`.
     """
     searches = [_Search(path, None, records)]
     if other is not None:
@@ -111,7 +112,7 @@ class _Function(NamedTuple):
 
 
 class _Search:
-    """Search for events on `path`; the distance of `other` serves to estimate the path's error."""
+    """Search for events on `path`; the distance between `path` and `other` estimates the error."""
 
     def __init__(self, path: FlowPath, other: FlowPath | None, records: FloatArray) -> None:
         self.path, self.other, self.end = path, other, float(path.nodes[-1])
@@ -163,7 +164,7 @@ class _Search:
         error = error if time > 0.0 else 0.0 * error
         known = getattr(problem, "gradient_error", lambda _: None)(state)
         of_slope = of_slope + (0.0 if known is None else known)
-        # Signs from the binary digits of an entry's index: any two entries differ in some row.
+        # Errors of the entries have all signs: any two entries have opposite signs in some row.
         digits = np.arange(state.size)[:, None] >> np.arange((state.size - 1).bit_length() + 1)
         signs = np.where(digits.T & 1, -1.0, 1.0)
         moved = [
@@ -218,7 +219,7 @@ class _Search:
     def _first(
         self, functions: list[_Function], begin: float, width: float, resolution: float = 0.0
     ) -> EventTime:
-        """First time at which all functions are positive after `begin`, whose error is `width`."""
+        """First time after `begin` with all functions positive; `begin` has the error `width`."""
         after = min(begin + max(width, 4.0 * CLOSE * begin), self.end)
         times, rows = self._looks(functions, after)
         holds = np.min([each.signed(rows) for each in functions], axis=0) > 0
@@ -246,7 +247,7 @@ class _Search:
         return _resolved(EventTime(time, "", error))
 
     def _held_by_record(self, functions: list[_Function], after: float) -> bool:
-        """Whether all functions are positive at a record of the other path not before `after`."""
+        """Whether all functions are positive at some record of the path `other` from `after` on."""
         assert self.other is not None
         rows = self.other.order_rows(self.records[self.records >= after])
         return bool((np.min([each.signed(rows) for each in functions], axis=0) > 0).any())
@@ -308,7 +309,7 @@ class _Search:
         return found
 
     def _rise(self, rule: RisesAgain, begin: float) -> EventTime:
-        """Time of the minimum before a lasting rise; the root of the quantity's rate if known."""
+        """Time of the minimum before a lasting rise; if rates are known, a root of the rate."""
         from sympy import Symbol
 
         quantity = self._column(rule.quantity)
@@ -348,10 +349,10 @@ def _near(values: FloatArray) -> tuple[NDArray[np.bool_], FloatArray]:
 def rising(
     function: Callable[[FloatArray], FloatArray], low: float, high: float, part: float = CLOSE
 ) -> tuple[float, float]:
-    """Bracket the place at which a function becomes positive, by successively finer grids.
+    """Bracket a place at which a function becomes positive, by successively finer grids.
 
-    The function maps places, shape (P,), to values. It is positive at `high`, but not at `low`. The
-    bracket has the relative width `part`.
+    The function maps places, shape (P,), to values. The value at `high` must be positive, and the
+    value at `low` zero or negative. The bracket has the relative width `part`.
     """
     for _ in range(ROUNDS):
         if high - low <= part * high:

@@ -21,7 +21,7 @@ TOO_MANY = (
 NO_STEPS = np.array([0.0, np.finfo(np.float64).tiny])
 """Times of the steps of a path whose first step failed."""
 OF_FLOOR = 1e-3
-"""Ratio of the absolute tolerance of an entry to rtol times the size of the entry at the start."""
+"""Absolute tolerance of an entry, divided by the product of rtol and the entry's initial size."""
 
 
 def tolerance_floor(start: FloatArray, rtol: float) -> FloatArray:
@@ -146,7 +146,7 @@ class FlowPath:
         rows = np.full((times.size, len(self.problem.order_names)), np.nan)
         if isinstance(self.at, Polynomials):
             rows = self.at.order_rows(times, rows.shape[1])
-        # The start is exact; a compiled function may overflow although the problem's own does not.
+        # At the start, and where compiled functions overflow, the problem's own functions are used.
         other = np.flatnonzero((times <= self.nodes[0]) | ~np.isfinite(rows).all(axis=1))
         if other.size:
             both = zip(*self.along(times[other]), strict=True)

@@ -2,7 +2,7 @@
 
 The tolerance of every entry is relative to the entry's present size, because entries start small
 and may fall far before they grow. An entry has an absolute tolerance if both the entry and its rate
-are at rounding level. Such an entry then does not limit the step size.
+are at rounding level. Entries with an absolute tolerance do not limit the step size.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dynamics.training.flow_path import (
 from dynamics.training.progress import bar, interruption
 
 FEWEST_STEPS = 64
-"""Minimum number of steps of a flow. With longer steps at rest LSODA would miss a later change."""
+"""Minimum number of steps of a flow. If steps were longer, LSODA could miss a change."""
 FALL = 0.1
 """LSODA restarts if an entry falls below this fraction of the size for which its tolerance was
 set."""
@@ -47,7 +47,7 @@ class _Lsoda:
         self, problem: Problem, start: FloatArray, end: float, rtol: float, floor: FloatArray
     ) -> None:
         self.problem, self.end, self.rtol, self._floor = problem, end, rtol, floor
-        # States tried in the last step at which the gradient is not finite.
+        # Finite states without a finite gradient that LSODA tried during the last step.
         self.refused: list[FloatArray] = []
         self._slope = self._last = -problem.gradient(start)
         self._tolerance, self._followed = floor.copy(), np.ones(start.size, dtype=bool)
@@ -67,7 +67,7 @@ class _Lsoda:
         return fallen & (self._tolerance > LEAST) & self._followed
 
     def _may_follow(self, state: FloatArray, size: FloatArray, time: float) -> Any:
-        """Mask of fallen entries above rounding level; entries at rounding level stay excluded."""
+        """Mask of fallen entries above rounding level, except entries excluded by earlier calls."""
         fallen, below = self._too_small(size), self._tolerance < self._floor
         if not (fallen | below).any():
             return fallen
@@ -76,7 +76,7 @@ class _Lsoda:
         return fallen & ~rounding & self._followed
 
     def _set_tolerance(self, fallen: Any, size: FloatArray) -> bool:
-        """Set tolerances by the entries' sizes or by rounding; return whether any changed."""
+        """Set tolerances by entries' sizes or by rounding; return whether a tolerance changed."""
         below = self._tolerance < self._floor
         if not (fallen.any() or (below & ~self._followed).any()):
             return False
@@ -147,7 +147,7 @@ class _Lsoda:
         return piece
 
     def _follow(self, time: float, state: FloatArray) -> None:
-        """Restart if entries fell; an entry that crosses 0 has the size of its turning point."""
+        """Restart if entries fell; the turning point of an entry that crosses 0 sets its size."""
         width, slope = self._solver.step_size, self._last
         if not width:
             return

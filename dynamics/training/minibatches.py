@@ -1,7 +1,7 @@
 """Mini-batches of samples, determined by the seed and the number of the step alone.
 
-Every epoch uses each sample once: the batches of an epoch are slices of a new permutation. A run
-can therefore be resumed at any step.
+Every epoch uses each sample once: the batches of an epoch are slices of a new permutation. Because
+the seed and the step determine a batch, a run can be resumed at any step.
 """
 
 from __future__ import annotations

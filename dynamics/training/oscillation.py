@@ -11,8 +11,8 @@ from dynamics.problem import FloatArray
 LEAST_STREAK = 50
 MAX_SAMPLES = 4096
 VANISHING = 0.5
-"""An oscillation lasts if its extrapolated final amplitude exceeds this fraction of the last
-amplitude."""
+"""An oscillation lasts if the amplitude extrapolated to infinite time exceeds this fraction of the
+present amplitude."""
 
 
 @dataclass
@@ -52,10 +52,9 @@ class Oscillation:
         vars(self).update(state)
 
     def decay(self, last: int) -> float | None:
-        """Factor per step of an amplitude that decays geometrically to 0, else None.
+        """Decay factor of the amplitude per step, or None if the amplitude does not decay to 0.
 
-        The final amplitude is extrapolated from the means in three equal parts of the last steps
-        that `lasting` uses.
+        The final amplitude is extrapolated from means over thirds of the last tenth of the run.
         """
         window = max(LEAST_STREAK, last // 10)
         count = int(np.count_nonzero(self.sampled > last - window)) // 3
@@ -70,8 +69,8 @@ class Oscillation:
     def lasting(self, last: int) -> bool:
         """Whether a run that ends at step `last` has a lasting period two.
 
-        Every step in the last tenth of the run (at least 50 steps) must reverse the rate, and the
-        amplitude must not fall by half from the first to the second half of these steps.
+        Every step in the last tenth of the run (at least 50 steps) must reverse a rate. In the last
+        tenth, the mean amplitude of the second half must exceed half that of the first.
         """
         window = max(LEAST_STREAK, last // 10)
         if last - self.began < window:

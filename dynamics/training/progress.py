@@ -94,7 +94,7 @@ def leave_at_signals() -> None:
     """Exit at once with a one-line message at Ctrl-C or SIGTERM, until `main` handles signals."""
     for number in SIGNALS:
         signal.signal(number, _leave)
-    # At exit Python raises a signal again if its KeyboardInterrupt passed through C code.
+    # If a KeyboardInterrupt passed through C code, Python raises the signal again at exit.
     atexit.register(signal.pthread_sigmask, signal.SIG_BLOCK, SIGNALS)
 
 

@@ -27,8 +27,8 @@ from theory.program import run_floats
 from theory.update_rules import CONSTANTS, RULES, UpdateRule, own_rule
 
 ROUNDING = 64 * float(np.finfo(np.float64).eps)
-"""A gradient component or a change may be pure rounding if it is at most this fraction of the
-largest gradient component or entry."""
+"""A gradient component of at most this fraction of the largest gradient component may be rounding.
+A change of an entry by at most this fraction of the largest entry may be rounding."""
 AMPLIFIED = 1e3
 """A run carries a remark if a step exceeds eta times a rounding-level gradient by this factor."""
 BELOW_ONE = np.nextafter(1.0, 0.0)
@@ -155,9 +155,9 @@ def _usual(rule: UpdateRule) -> UpdateRule | None:
 def in_words(entries: Mapping[str, Any], parameters: Collection[str]) -> dict[str, Any]:
     """Entries of a sweep, with the rule and the stages converted to text.
 
-    Constants of the rule that differ from their defaults become entries of their own. Such an entry
-    is called ``rule.NAME`` if the model has a parameter NAME. Raises InvalidRequest if the rule has
-    no name.
+    Constants of the rule that differ from their defaults become entries of their own. The entry of
+    a constant NAME is called ``rule.NAME`` if the model has a parameter NAME. Raises InvalidRequest
+    if the rule has no name.
     """
     made = dict(entries)
     chosen, stages = made.get("rule", "gd"), made.get("stages", "")

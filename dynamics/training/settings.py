@@ -18,7 +18,7 @@ MOST_BY_DEFAULT = 2**21
 `FEWEST_RECORDS` records."""
 FLOW_RECORDS = 300
 LOOSEST = 1e-8
-"""Maximum relative tolerance of a flow. It keeps relative errors of event times below 1e-5."""
+"""Maximum relative tolerance of a flow; above it, errors of event times may exceed 1e-5."""
 MOST_STEPS = 10**12
 """Maximum number of gradient descent steps in a run."""
 MOST_RECORDED = 2**30
@@ -93,11 +93,11 @@ def check_flow(time: object, rtol: object, flows: bool = True) -> tuple[float, f
 def record_times(nodes: FloatArray, record: int | ArrayLike | None, horizon: float) -> FloatArray:
     """Times of the records, ascending: the user's, or 0 and logarithmically spaced times.
 
-    The `nodes` are the times of the integration steps. No time exceeds the `horizon`.
+    The `nodes` are the times of the integration steps. No record is later than the `horizon`.
     """
     if record is None or np.ndim(record) == 0:
         count = FLOW_RECORDS if record is None else integer("record", record, at_least=2)
-        begun = nodes[-1] > np.finfo(np.float64).tiny  # if False, there is one record
+        begun = nodes[-1] > np.finfo(np.float64).tiny  # if no step succeeded, there is one record
         first = max(min(nodes[1], 1e-3 * nodes[-1]), 1e-10 * nodes[-1]) if begun else nodes[-1]
         spaced = np.geomspace(first, nodes[-1], count)
         return np.unique(np.concatenate([[0.0], np.minimum(spaced, nodes[-1])]))

@@ -2,7 +2,7 @@ r"""The largest learning rate at which gradient descent is stable at a state.
 
 Near a slowly moving state the map :math:`\theta \mapsto \theta - \eta g(\theta)` multiplies a
 deviation along an eigenvector of :math:`\partial g` with eigenvalue :math:`\lambda` by
-:math:`1 - \eta\lambda`. This factor stays above -1 as long as :math:`\eta < 2/\lambda_{max}`.
+:math:`1 - \eta\lambda`. Deviations along an eigenvector grow if eta exceeds 2 / eigenvalue.
 """
 
 from __future__ import annotations
@@ -112,13 +112,13 @@ def smaller_rate(
 ) -> str:
     """Remedy for learning rates that are too large, as text.
 
-    All `rates` are halved, at most 20 times, until a trial run from `start` is calm: the rate of
-    change of the first scalar keeps its sign in the second half of the run. The trial run has
-    `steps` steps, limited to the range from `FEWEST_CALM` to `CALM_STEPS`. The text states the
-    minimum stability limit along the calm run; if no run is calm, the text states the limit at
-    `start`. After `SEARCH_SECONDS` the text states the result so far.
+    All `rates` are halved, at most 20 times, until a trial run from `start` is calm. In the second
+    half of a calm run the rate of change of the first scalar keeps its sign. A trial run has
+    `steps` steps, but at least `FEWEST_CALM` and at most `CALM_STEPS`. The text states the minimum
+    stability limit along the calm run, or the limit at `start` if no run is calm. After
+    `SEARCH_SECONDS` the text states the result so far.
 
-    The flag `reversing` tells whether every step of the run reverses a rate. The search calls
+    The flag `reversing` tells whether the run oscillates with period two. The search calls
     `proceed` before every chunk and every limit, and ends if `proceed` returns False.
     """
     largest, ends = max(rates), time.perf_counter() + SEARCH_SECONDS
@@ -147,7 +147,7 @@ def smaller_rate(
         if reversing and abs(limit / largest - 1) < AT_LIMIT:
             bound, tried = rates_text(rates, limit, 4), rates_text(rates, 0.9 * limit, 2)
             return f"{used} is at the stability limit {bound} there: {FOR_EVER}; try eta={tried}"
-        if limit < largest:  # some states may not have been reached in time
+        if limit < largest:  # a search stopped by `going` knows only some states
             return above(limit, 0.9 * limit if whole else min(0.9 * limit, rate))
         if reversing and whole:
             bound = rates_text(rates, limit, 4)
