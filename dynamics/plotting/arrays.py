@@ -29,8 +29,8 @@ factor."""
 NARROWEST = 1.35
 """Minimum width of a matrix panel, in inches; more panels than fit are put in several rows."""
 LEAST_SHARE = 1e-4
-"""Minimum end of the linear part of the colour scale, relative to the largest entry of all
-matrices."""
+"""Minimum size of the entry at which the linear part of the colour scale ends, relative to the
+largest entry of all matrices."""
 
 
 def true_sets(panel: Axes, labels: NDArray[np.int64]) -> None:
@@ -54,8 +54,8 @@ def matrix_entries(figure: Any, panels: Sequence[Axes], matrices: Sequence[Float
     """Draw one matrix of logits A, shape (D, D), in each panel, with one symmetric colour scale.
 
     The untrained diagonal is grey and does not affect the scale. The scale is linear up to the
-    smallest of the matrices' largest entries. Beyond that entry it is logarithmic if another matrix
-    has an entry more than `SPREAD` times as large.
+    smallest of the matrices' largest entries. Larger entries have a logarithmic scale if the
+    largest of all entries is more than `SPREAD` times as large.
     """
     masked = [np.ma.masked_where(np.eye(len(matrix), dtype=bool), matrix) for matrix in matrices]
     largest = [float(np.abs(matrix).max()) for matrix in masked]
@@ -83,7 +83,7 @@ def matrix_entries(figure: Any, panels: Sequence[Axes], matrices: Sequence[Float
 
 @styled
 def attention(run: Trajectory) -> Any:
-    r"""Plot the true sets, and the logits A of a full run at the start, T0, T1 and the end.
+    r"""Plot the true sets, and the logits A of a full run at start, end, and events T0 and T1.
 
     The states of the run must have the part ``A``, and the settings of the run the entry ``sets``.
     All matrices share one colour scale (`matrix_entries`).

@@ -32,8 +32,8 @@ def draw_basins(
     """Fill the basins in the window of `axes`, and draw the separatrices of the basins.
 
     The pair `plane` holds the indices of the entries of a state that are drawn along x and y. The
-    pairs `looks` give colour and label of each basin; the default is a colour of `TINTS`, and the
-    limit of the basin's flows as label.
+    pairs `looks` give colour and label of each basin. The default label is the limit of the basin's
+    flows, and the default colours are `TINTS`.
     """
     sides = np.array([np.ptp(axes.get_xlim()), np.ptp(axes.get_ylim())])
     for k, (basin, tint) in enumerate(zip(basins, cycle(TINTS), strict=False)):

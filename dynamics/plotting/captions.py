@@ -97,9 +97,10 @@ def fixed(
     width: float,
     seeds: int = 0,
 ) -> str:
-    """Text of constants `held` at values or `derived` by formulas, in lines of `width` inches.
+    """Text of the values of constants `held` and the formulas of constants `derived`.
 
-    The text also states the number of `seeds` whose median is shown, unless `seeds` is 0.
+    Lines of the text fit `width` inches. Unless `seeds` is 0, the text ends with the number of
+    seeds.
     """
     items = [
         _item(notation, name, value) for name, value in held.items() if value not in (None, (), [])

@@ -18,13 +18,13 @@ from dynamics.plotting.captions import constants
 from dynamics.plotting.style import new_figure, styled
 
 FEW = 10
-"""Maximum number of classes told apart by colour alone; cells of more classes also have letters."""
+"""Maximum number of classes shown by colour alone; with more classes, cells also have letters."""
 COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000",
     "#7F3C8D", "#8C613C",
 )  # fmt: skip
 HUES = 7
-"""More than `FEW` classes have tints of the first `HUES` of the `COLOURS`."""
+"""If there are more than `FEW` classes, the classes have tints of the first `HUES` colours."""
 TINTS = ((1.0, 0.0), (0.45, 0.55), (0.6, 0.0))
 """Weights of the class colour and of white in the successive tints."""
 FROZEN = "#e8e8e8"
@@ -51,8 +51,8 @@ UNIT, MOST_UNIT = 2.6, 3.6
 CELL = 0.1
 """Minimum width of a cell with a letter, in inches."""
 IN_ROW, MOST_ROWS = 50, 12
-"""A vector is drawn as a strip with up to `IN_ROW` entries in a row, or more in `MOST_ROWS`
-rows."""
+"""A vector is drawn as a strip whose rows have up to `IN_ROW` entries. A vector that needs more
+than `MOST_ROWS` such rows has longer rows."""
 BOX, LEAST_BOX = 0.5, 0.28
 """Maximum and minimum height of a row of a strip, in inches."""
 LETTER = 0.068
@@ -143,7 +143,7 @@ def entry_classes(closure: Mapping[str, Any], parameters: Mapping[str, Any] | No
 
 
 def _matrices(arrays: Mapping[str, Any]) -> dict[str, NDArray[np.int64]]:
-    """Matrix of class labels of each array, by name; vectors are strips, further axes columns."""
+    """Matrix of class labels of each array, by name; a vector is wrapped into rows of a strip."""
     matrices = {}
     for name in list(arrays)[:MOST_ARRAYS]:
         labels = np.array(arrays[name])
@@ -182,7 +182,7 @@ def _grid(sizes: Sequence[tuple[float, float]], strips: bool, keys: int) -> tupl
         usual, height, images=True, nrows=len(rows), ncols=columns, squeeze=False,
         width_ratios=widths, height_ratios=heights,
     )  # fmt: skip
-    if figure.get_figwidth() < usual:  # the legend, at half the width, may need more height
+    if figure.get_figwidth() < usual:  # a legend of half this width may need more height
         legend = min(legend, 1 + max(0, int((figure.get_figwidth() / 2 - LEGEND) / FURTHER)))
         least = ABOVE + HEADING + KEY * ceil(keys / legend)
         figure.set_figheight(max(figure.get_figheight(), least))

@@ -31,7 +31,7 @@ def departure(result: Comparison) -> Axes:
 
     Lines are medians over seeds, and bands are ranges. At most six states are drawn, those with the
     largest final deviations. Phases and event lines belong to the reduced run; triangles mark the
-    events of each seed. Deviations below the lower limit are drawn at the lower edge.
+    events of each seed. Deviations too small for the axis are drawn at the axis's lower end.
 
     Raises
     ------

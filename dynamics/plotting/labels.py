@@ -103,8 +103,8 @@ NARROW = 100.0
 class CellAxis:
     """Positions of the values of a sweep's `Axis` in a plot.
 
-    Few integers (C = 2, 4, 8) are equally spaced categories. Any other values are at their own
-    positions, on a logarithmic axis if they are nearly geometric.
+    Up to `FEW` integers are equally spaced categories. Values that are not categories have a linear
+    axis, or a logarithmic axis if the values are nearly geometric.
     """
 
     def __init__(self, axis: Axis) -> None:
@@ -151,7 +151,7 @@ class CellAxis:
 def logarithmic(ticks: Any, ratio: float, powers: bool = False) -> None:
     """Set ticks of a logarithmic axis: `Decades` if the ratio of its ends is small, else powers.
 
-    With `powers`, labels on a narrow axis are powers of ten too.
+    With `powers`, labels of `Decades` are written as powers of ten.
     """
     if ratio < NARROW:
         ticks.set_major_locator(Decades())
@@ -160,9 +160,9 @@ def logarithmic(ticks: Any, ratio: float, powers: bool = False) -> None:
 
 
 def without(result: Slice) -> dict[str, NDArray[np.bool_]]:
-    """Mask of the cells of a slice that lack the value of a completed run, by reason.
+    """Map each reason for a missing value to the mask of the cells of a slice with this reason.
 
-    A failed run counts as lacking a value even if the run reached the requested event.
+    The value of a failed run counts as missing even if the run reached the requested event.
     """
     whole = np.isin(result.outcome, [k for k, kind in enumerate(result.kinds) if kind in COMPLETE])
     absent = "not reached" if result.quantity.is_time else "no value"

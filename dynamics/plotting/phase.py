@@ -30,7 +30,7 @@ for times `DECADES_OF_TIMES`."""
 NO_COLOUR, YES_COLOUR = "#E6E6E6", "#7FB8DC"
 SHARES = ("patch_association",)
 LOOKS = (("black", "-"), ("#B0006D", "--"), ("#8C4A00", ":"))
-"""Colour and line style of the contour lines of each further quantity."""
+"""Colour and line style of the contour lines of each quantity drawn as contours, in turn."""
 HALO: list[Any] = [withStroke(linewidth=2.6, foreground="white")]
 
 
@@ -38,10 +38,10 @@ HALO: list[Any] = [withStroke(linewidth=2.6, foreground="white")]
 def phase(result: Slice, contours: Sequence[Slice] = (), boundary: Slice | None = None) -> Any:
     """Heat map of a quantity over two axes, one panel for each value of the facet.
 
-    A cell without a value shows the reason: grey for an event not reached, hatched for an invalid
-    combination, the mark of the outcome for a failed run, a dot for a run not computed yet. All
-    panels share one colour scale. It is logarithmic if positive values span more than a factor of
-    30, or times more than a factor of 5.
+    A cell is grey if an event was not reached, and hatched if the combination of parameters is
+    invalid. A failed run has the mark of its outcome, and a run not computed yet a dot. The colour
+    scale of all panels is logarithmic if positive values span a factor above 30, or times a factor
+    above 5.
 
     Parameters
     ----------
@@ -292,7 +292,7 @@ def _areas(axes: Axes, result: Refined, name: str) -> list[Patch]:
 
 
 def _piece(result: Refined, row: int, column: int) -> Any:
-    """Polygon of the yes part of a lattice square: x and y of the polygon's corners."""
+    """Corners (x and y) of the polygon in a lattice square on which the quantity is "yes"."""
     positions = []
     for down, right, edge, along in (
         (0, 0, (row, column, 0), (0, 1)),

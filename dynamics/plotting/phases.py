@@ -20,7 +20,7 @@ USUAL = 6.4
 """Width in inches of a figure whose labels take the fractions `LABEL` and `WORD` of the time
 axis."""
 SPANS = 14.0
-"""Height of the names of phases above a panel, in points."""
+"""Distance from the top of a panel to the names of phases, in points."""
 ROW = 10.0
 """Height of a row of event labels above a panel, in points."""
 

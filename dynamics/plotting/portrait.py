@@ -151,7 +151,7 @@ def portraits(results: Sequence[Portrait], parameters: Sequence[str] | None = No
 
 
 def _elimination_lines(eliminated: Mapping[str, Elimination], notation: Notation) -> list[str]:
-    """Title lines on eliminated scalars; scalars that follow the same coordinate share a line."""
+    """Title lines on eliminated scalars; one for all that depend on the same coordinate."""
     lines, follow = [], dict[tuple[str, float], list[str]]()
     for name, how in eliminated.items():
         if how.kind == RUN:

@@ -184,7 +184,7 @@ def _has(run: Trajectory, name: str) -> bool:
 
 
 def _values(description: Panel, run: Trajectory, name: str) -> Any:
-    """Series with NaN for sizes above `LARGEST`; on a logarithmic axis, its absolute values."""
+    """Values of a series (absolute on a logarithmic axis), NaN for sizes above `LARGEST`."""
     series = run.series(name)
     series = np.where(np.abs(series) > LARGEST, np.nan, series)
     if not description.logarithmic:

@@ -22,8 +22,8 @@ COLOURS = (style.BLUE, style.VERMILION, style.GREEN, style.PURPLE, style.ORANGE,
 MARKERS = ("o", "s", "^", "v", "D", "p")
 DECADES = 30.0
 COINCIDE = 0.003
-"""Lines are merged if their distance is at most this fraction of the height of a panel, which is
-less than a line width."""
+"""Lines are merged if their distance is at most this fraction of a panel's height. A line is wider
+than this."""
 MOST_NAMES = 3
 """Maximum number of values of merged lines that the legend lists individually."""
 LETTER = 0.085
@@ -184,7 +184,7 @@ def _names(result: Slice, groups: list[list[int]]) -> list[str]:
 
 
 def _name_rows(strips: Any, rows: list[int], there: list[bool], names: list[str]) -> None:
-    """Label, on the left, the rows of lines that consist of marks only."""
+    """Label, on the left, the rows of marks of lines without any value."""
     absent = {height: names[row] for height, row in enumerate(reversed(rows)) if not there[row]}
     for strip in strips:
         strip.set_yticks(list(absent), list(absent.values()), fontsize=6)
@@ -269,7 +269,7 @@ def scaling(result: Scaling) -> Any:
 
     The panel of a factor shows the quantity divided by the fitted powers of all other factors, and
     its legend gives the exponent with standard error. The title counts the used and the excluded
-    runs. For a single factor the alternative fit ``a + b log(1/x)`` is dashed.
+    runs. For a single factor x a dashed line is the alternative fit ``a + b log(1/x)``.
 
     Raises
     ------

@@ -25,7 +25,7 @@ BELOW = "#BBBBBB"
 WORDS = {"error_estimate": "error / gross gradient"}
 LOGARITHMIC = ("risk", "error_estimate")
 ROUNDING = 1e-12
-"""Curvatures, and differences of the growth from 1, below this absolute value appear as 0."""
+"""Curvatures, and growth factors minus 1, are drawn as 0 below this absolute value."""
 LEAVES = 2.0
 """The curve of a failed run is cut at this multiple of the largest value of the other runs."""
 
@@ -201,7 +201,7 @@ def _largest(runs: Sequence[Trajectory], name: str) -> float:
 
 @style.styled
 def branches(result: Branches) -> Axes:
-    """Plot a bifurcation diagram, with the predicted limit and the range of non-finite states.
+    """Plot a bifurcation diagram, the stability limit and the range of non-finite states.
 
     Raises
     ------

@@ -245,7 +245,7 @@ def tick(value: float, power: bool = False, digits: int = 4) -> str:
 class Decades(LogLocator):
     """Tick locator at 1, 2, 5 of every decade, or at powers of ten over more than 3 decades.
 
-    If at most one of these ticks is visible, the ticks are linear.
+    Ticks are linear if at most one tick at 1, 2, 5 is visible.
     """
 
     def nonsingular(self, vmin: float, vmax: float) -> Any:

@@ -15,7 +15,7 @@ DISTANCES = (0.012, 0.03, 0.06, 0.1, 0.16)
 """Distances from a mark to the nearest side of its label, relative to the axes, in order of
 trial."""
 ENOUGH = 0.025
-"""More than this distance between a label and obstacles, relative to the axes, is no advantage."""
+"""Labels farther than this from all obstacles, relative to the axes, count as equally free."""
 
 
 class Words:
@@ -46,7 +46,7 @@ class Words:
             word.set_position((float(position[0]), float(position[1])))
 
     def _room(self, spot: FloatArray, half: FloatArray, letters: int) -> FloatArray:
-        """Centre of a label of half size `half` near the mark `spot`, where there is most room."""
+        """Centre of a label of half size `half`, near the mark `spot` and far from obstacles."""
         angles = 2 * np.pi * np.arange(DIRECTIONS) / DIRECTIONS
         directions = np.stack([np.cos(angles), np.sin(angles)], axis=1)
         across = np.linspace(-1, 1, max(5, 2 * letters))
