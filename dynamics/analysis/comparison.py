@@ -1,9 +1,9 @@
 """Comparison of a reduced and a full run by the same gradient descent.
 
-For the population problem the reduction is exact, so the deviation measures rounding (or a wrong
-derivation) and events occur at equal steps. For the empirical problem, with random samples and a
-random start, the deviation measures how realistic the reduced dynamics is. If the reduced problem
-draws its start at random, every seed has its own reduced run.
+For the population problem the reduction is exact: scalars deviate only by rounding (or a wrong
+derivation), and events occur at equal steps. The empirical problem has random samples and a random
+start, so deviations of scalars measure how realistic the reduced dynamics is. If the reduced
+problem draws its start at random, every seed has its own reduced run.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from dynamics.validation import InvalidRequest
 ROUNDING = 1e-11
 """A deviation between the full and the reduced run of at most this size counts as rounding."""
 GROWN = 1e5
-"""Rounding explains a deviation up to this multiple of the amplified error of one step (rounding,
-or the tolerance of a flow)."""
+"""Rounding explains a deviation up to this multiple of the error of one step times the growth
+factor of perturbations. The error of one step is rounding, or the tolerance of a flow."""
 WRONG = "the reduction is wrong"
 BELOW = 1e-6
 """A step's direction is unknown if the gradient's rounding error exceeds this fraction of the
@@ -154,14 +154,14 @@ def _checked_pairs(reduced: Any, full: Any) -> tuple[list[Any], list[Any]]:
 def _deviations(
     alone: list[Trajectory], whole: list[Trajectory], fulls: list[Any]
 ) -> dict[str, FloatArray]:
-    """Largest deviation of each scalar over all pairs of runs; one reduced run serves all pairs."""
+    """Largest deviation of each scalar over all full runs from their (or the only) reduced run."""
     pairs = list(zip(alone if len(alone) > 1 else alone * len(whole), whole, strict=True))
     common = min(_common(alone[0], run) for pair in pairs for run in pair)
     deviations = {name: np.zeros(common) for name in alone[0].layout.names}
     for problem, (first, run) in zip(fulls, pairs, strict=True):
         values = problem.orbit_values(run.states[:common])
         for name, largest in deviations.items():
-            # A scalar is compared with many entries, an array with an array of its shape.
+            # A scalar is compared with all its entries, an array with an array of the same shape.
             one = first[name][:common].reshape(common, -1)
             distance = np.abs(values[name].reshape(common, -1) - one)
             np.maximum(largest, distance.max(axis=1), out=largest)

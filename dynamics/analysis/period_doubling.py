@@ -1,8 +1,8 @@
 r"""Onset of period two and of non-finite states in gradient descent above the stability limit.
 
-The limit :math:`2/\lambda_{max}` at a slowly moving state predicts the learning rate at which small
-deviations stop decaying. This module observes the onsets. Bisection finds the lowest learning rate
-with a lasting alternation, and the lowest learning rate with a state that is not finite.
+The stability limit at a slowly moving state predicts the learning rate at which small deviations
+stop decaying. Bisection finds the lowest learning rate with a lasting alternation, and the lowest
+learning rate with a state that is not finite.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ LASTING = 1e-4
 """An alternation is visible if its amplitude exceeds this fraction of the entry's scale."""
 KEPT = 0.9
 """An alternation lasts if its amplitude in the second half of the last states exceeds this fraction
-of its amplitude in the first half. The ratio is smaller at 0.2 percent below the stability
-limit."""
+of its amplitude in the first half. At 0.2 percent below the stability limit the amplitude already
+falls below this fraction."""
 LAST_STATES = 64
 
 
@@ -123,7 +123,7 @@ def late_states(problem: Problem, start: FloatArray, eta: float, steps: int) -> 
 
 
 def alternates(problem: Problem, start: FloatArray, eta: float, steps: int = STEPS) -> bool:
-    """Whether a trial of descent ends in a visible, lasting alternation of an order parameter."""
+    """Whether a trial of descent ends in a visible, lasting alternation of an entry."""
     states = late_states(problem, start, eta, steps)
     if states is None:
         return False

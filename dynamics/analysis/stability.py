@@ -7,9 +7,9 @@ the closed space, no entry is `LEFT` away from it while
 
 .. math:: \Phi(\tau) < \mathrm{LEFT} / (\mathrm{OFF} \sqrt{n}). \qquad (1)
 
-If (1) fails, full training from `STARTS` perturbed starts decides. For gradient descent full
-training always decides, because large steps may repel by themselves. The full flow uses an explicit
-integrator, because an implicit one damps perturbations below its tolerance.
+If (1) fails, full training from `STARTS` perturbed starts decides on stability. Gradient descent
+always needs full training, because large steps may repel by themselves. The full flow uses an
+explicit integrator, because an implicit one damps perturbations below its tolerance.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Departure:
     def reaches(self, distance: float = LEFT) -> float:
         """Time at which the distance from the closed space reaches `distance`.
 
-        The time is infinite if the distance stays smaller, and NaN if training stopped early.
+        The time is infinite if the distance is never reached, and NaN if training stopped early.
         """
         beyond = np.flatnonzero(~(self.distance < distance))
         if not beyond.size:
@@ -68,11 +68,11 @@ class Departure:
 def stability(
     reduced: Any, full: Any, run: Trajectory, starts: int = STARTS, records: int = RECORDS
 ) -> Stability:
-    """Measure the time up to which perturbed starts stay near the classes of a reduced run.
+    """Measure the time up to which full runs from perturbed starts stay near the closed space.
 
-    If the growth bound (1) does not decide, full training from `starts` perturbed starts does. With
-    ``starts=0`` only the growth bound is computed; it ignores effects of the step size. The
-    curvature is computed at `records` states of the run.
+    Unless a gradient flow satisfies the growth bound (1), the full problem is trained from `starts`
+    perturbed starts. With ``starts=0`` only the growth bound is computed, which ignores the step
+    size. The curvature is computed at `records` states of the run.
 
     Examples
     --------

@@ -1,9 +1,9 @@
 r"""Bound on the growth of perturbations off the closed space of a model, along a reduced run.
 
-Perturbations obey :math:`d\xi/d\tau = -H_\perp(\tau)\,\xi`, as in
-`dynamics.analysis.transverse_stability`, so their growth rate is at most minus the least eigenvalue
-of :math:`H_\perp`. Lanczos iteration on Hessian-vector products computes the least eigenvalue. The
-exponential of the integrated growth rate bounds the growth of rounding errors.
+Perturbations obey the linear equation of `dynamics.analysis.transverse_stability`. The growth rate
+of perturbations is at most minus the least eigenvalue of the Hessian orthogonal to the closed
+space. Lanczos iteration on Hessian-vector products computes the least eigenvalue. The exponential
+of the integrated growth rate bounds the growth of rounding errors.
 """
 
 from __future__ import annotations

@@ -1,19 +1,18 @@
 r"""Stability of a symmetric manifold, by the flow linearized orthogonal to the manifold.
 
-If a permutation group of the parameters leaves the risk unchanged, the gradient of the risk is
-tangent to the set of states that the group fixes, so a symmetric start stays symmetric. A small
-perturbation of the start moves, to first order, by
+If the risk is invariant under a group of permutations, a symmetric start stays symmetric. To first
+order, a small perturbation :math:`\xi` of the start obeys
 
 .. math:: \frac{d\xi}{d\tau} = -H_\perp(\tau)\,\xi,
 
-where :math:`H_\perp` is the Hessian of the risk on the orthogonal complement of the fixed
-directions, along the symmetric run. Eigenvectors of :math:`H_\perp` with negative eigenvalues
+where :math:`H_\perp` is the Hessian of the risk along the symmetric run, on the orthogonal
+complement of the space that the group fixes. Directions with negative eigenvalues of the Hessian
 repel. The *amplification* :math:`\Phi(\tau)` is the operator norm of the propagator: the largest
-growth factor of a perturbation. The matrices :math:`H_\perp` at different times need not commute.
-The propagator is therefore a product of exponentials of the mean Hessian of each interval; its
-error is of second order in the length of the intervals.
+growth factor of a perturbation. Because Hessians at different times need not commute, the
+propagator is a product of exponentials of the mean Hessian of each interval. The error of the
+propagator is of second order in the length of the intervals.
 
-For a user's model only the least eigenvalue is computed (`dynamics.analysis.transverse_growth`).
+For a user's model only the Hessian's least eigenvalue is computed (`transverse_growth`).
 """
 
 from __future__ import annotations

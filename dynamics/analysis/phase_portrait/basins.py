@@ -1,9 +1,9 @@
 """Basins of attraction in a plane, found from the limits of flows that start on a grid.
 
 Neighbouring starts are in one basin if the limit is a continuous function along the edge between
-them. An edge is bisected if the limits of its ends differ by more than `NEAR`. If a difference
-remains after `DECIDED` bisections, a separatrix crosses the edge, and bisection locates the
-crossing. The limits of one basin may therefore form a curve.
+them. An edge is bisected if the limits of its ends differ by more than `NEAR`. If limits still
+differ after `DECIDED` bisections, a separatrix crosses the edge, and bisection locates the
+crossing. The limits of one basin may form a curve.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ DECIDED, HALVINGS = 12, 24
 """If the limits of an edge's ends differ after `DECIDED` bisections, the ends are in two basins.
 After `HALVINGS` bisections the separatrix on the edge is located."""
 EARLY, RESTS = 0.01, 1e-4
-"""Flows are first checked at the time `EARLY` times the horizon. A flow has converged if no entry
-changes by more than `RESTS`, relative to its size, over the second half of the time up to the
+"""The first check of convergence is at the time `EARLY` times the horizon. A flow has converged if
+no entry changed by more than `RESTS` times the entry over the second half of the time up to the
 check."""
 NEAR = 0.02
-"""Neighbours are in one basin if their limits differ by at most this fraction of the rectangle's
-sides."""
+"""Neighbouring starts are in one basin if their limits differ by at most this fraction of the
+rectangle's sides."""
 SAME = 1e-3
 """Two regions are merged into one basin if their limits differ by at most this fraction of the
 rectangle's sides."""
@@ -56,7 +56,7 @@ class Basin:
     outline: tuple[FloatArray, ...]
     """Closed polylines around the basin and its holes, each of shape (points, 2)."""
     separatrices: tuple[FloatArray, ...]
-    """Parts of the outline that border on later basins, each of shape (points, 2)."""
+    """Parts of the outline shared with basins of higher index, each of shape (points, 2)."""
 
 
 def ends_of(
@@ -65,7 +65,7 @@ def ends_of(
     time: float,
     interrupted: threading.Event | None = None,
 ) -> Ends:
-    """Make a function that maps points of a plane to the limits of the gradient flow from there.
+    """Make a function that maps points of a plane to the limits of the gradient flows from them.
 
     The function `state` maps a point of the plane to a whole state, or NaN. Flows that have
     converged at `EARLY` times the horizon `time` are not continued. The event `interrupted`, once
@@ -108,7 +108,7 @@ def bisected(
     for halving in range(HALVINGS + 1):
         gaps = _distance(found[:, 0], found[:, 1], sides)
         kept = np.flatnonzero(gaps > near) if halving <= DECIDED else np.arange(edge.size)
-        if halving >= DECIDED:  # keep the one part of each edge whose limits differ most
+        if halving >= DECIDED:  # of each edge, keep the part between the most different limits
             order = kept[np.lexsort((-gaps[kept], edge[kept]))]
             kept = order[np.unique(edge[order], return_index=True)[1]]
         if not kept.size or halving == HALVINGS:
@@ -165,7 +165,7 @@ def basins(ends: Ends, box: Box, plane: tuple[int, int], count: int) -> tuple[Ba
 
 
 def _sides(known: FloatArray, box: Box, plane: tuple[int, int]) -> FloatArray:
-    """Unit of each entry of a limit: a side of the rectangle, or the range of any other entry."""
+    """Unit of each entry of a limit: a side of the rectangle, or else the entry's own range."""
     finite = known[np.isfinite(known).all(axis=1)]
     sides = np.ones(known.shape[1])
     if len(finite):
@@ -184,7 +184,7 @@ def _edges(count: int) -> IntArray:
 
 
 def _labels(known: FloatArray, edges: list[list[int]]) -> IntArray:
-    """Basin index of each node, the largest basin first; edges and equal limits join nodes."""
+    """Basin index of each node, by falling size; nodes joined by edges or equal limits share it."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
     from scipy.spatial import cKDTree
@@ -211,7 +211,7 @@ class _Outlines:
         self._count = labels.shape[0] - 2
 
     def of(self, label: int) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
-        """Closed outlines of a label, and the parts of the outlines shared with later labels."""
+        """Closed outlines of a label, and the parts of the outlines shared with larger labels."""
         outlines, parts = [], []
         for chain in edge_contours((self._labels == label).astype(float)):
             points = [*self._along(chain, label)]
@@ -220,7 +220,7 @@ class _Outlines:
         return tuple(outlines), tuple(parts)
 
     def _along(self, chain: IntArray, label: int) -> Iterator[tuple[FloatArray, bool]]:
-        """Yield each point of an outline, and whether a later label lies beyond the point."""
+        """Yield each point of an outline, and whether the point borders on a larger label."""
         for k, edge in enumerate(chain):
             if k and (corner := self._corner(np.concatenate([chain[k - 1], edge]))) is not None:
                 yield corner, True

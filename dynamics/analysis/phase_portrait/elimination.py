@@ -3,8 +3,8 @@
 - *slow*: a fast scalar takes its value on the attracting branch of its slow manifold, continued
   from the branch that the main run follows.
 - *run*: a scalar takes the value that it has on the main run at the same value of one coordinate.
-  Only the initial part of the run, on which that coordinate is monotone, is used. Beyond this part
-  the scalar is constant.
+  Only the initial part of the run, on which the coordinate is monotone, is used. At values of the
+  coordinate outside the used part, the scalar is constant.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _monotone(run: Trajectory, plane: tuple[str, str]) -> tuple[str, int]:
 def along_run(
     run: Trajectory, name: str, plane: tuple[str, str], elimination: Elimination
 ) -> PlaneFunction:
-    """Function of the plane that takes a scalar's values on the run and is constant beyond it."""
+    """Function of the plane with a scalar's values on the run, constant outside the run's range."""
     from scipy.interpolate import PchipInterpolator
 
     used = run.time <= elimination.until
@@ -124,8 +124,8 @@ class SlavedScalar:
 
     The mapping `others` gives every other eliminated scalar as a function of the plane. The last
     state of the main run inside the rectangle `box` selects the branch. The scalar's largest value
-    along the run limits the search. A table of initial values has `grid` cells along each side.
-    Raises InvalidRequest if no branch attracts at the end of the run.
+    along the run limits the search. Values on the branch are tabulated on `grid` cells along each
+    side. Raises InvalidRequest if no branch attracts at the end of the run.
     """
 
     def __init__(

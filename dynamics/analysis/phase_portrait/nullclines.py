@@ -1,16 +1,16 @@
 """Nullclines: zero sets of functions on a rectangle.
 
-The function is sampled at nine points of each cell of a grid (corners, midpoints, centre). A column
-or row of cells is bisected if one of its cells may contain a zero and the second differences there
-are large relative to the function's range in the cell. Close branches and small loops are thus
-resolved. `contourpy` connects the sign changes on the edges. Every crossing is then refined to the
-zero along its edge, and sign changes at poles and jumps are dropped. Chords of the polyline are
-bisected until the curvature of the polyline shows that the chords follow the curve.
+The function is sampled at nine points of each cell of a grid (corners, midpoints, centre). Cells
+that may contain a zero are bisected, with the whole column or row of cells, if second differences
+are large relative to the function's range. Bisection resolves close branches and small loops.
+`contourpy` connects the sign changes on the edges of cells to polylines. On each edge with a sign
+change the zero is located, and sign changes at poles and jumps are dropped. Chords are bisected
+until the polylines follow the curve.
 
-The search is repeated with cells half as large until two successive resolutions give the same
-numbers of open and closed branches; `Nullcline.converged` reports whether they do. A zero without a
-sign change is found only on the edge of the rectangle. Branches that cross are returned as arcs
-that turn at the crossing.
+The cells are halved until two successive resolutions give the same numbers of open and closed
+branches. `Nullcline.converged` tells whether two resolutions agreed. A zero without a sign change
+is found only on the edge of the rectangle. Branches that cross are returned as arcs that turn at
+the crossing.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ side."""
 HALVINGS = 4
 """Maximum number of bisections of a chord; at a corner of the curve more bisections do not help."""
 SAFETY = 4.0
-"""A cell may contain a zero if the smallest value in it is below this factor times the bound that
-second differences give for a smooth function."""
+"""A cell may contain a zero if its smallest value is below this factor times a bound. Second
+differences give the bound for a smooth function."""
 
 Function = Callable[[float, float], float]
 IntArray = NDArray[np.int64]
@@ -184,8 +184,8 @@ def _bent(values: FloatArray) -> NDArray[np.bool_]:
 def _above(samples: _Samples, nodes: IntArray, values: FloatArray, tolerance: float) -> FloatArray:
     """Sign of the function at each node: 0 if negative, NaN if unknown, else 1.
 
-    A zero on the edge of the rectangle (within the tolerance) gets the sign opposite to its inner
-    neighbour, so a branch along the edge is found.
+    A zero (within the tolerance) on the edge of the rectangle gets the sign opposite to the next
+    inner node, so that branches along the edge are found.
     """
     above = np.where(np.isnan(values), np.nan, values >= 0)
     rows, columns = np.indices(values.shape)
@@ -203,9 +203,9 @@ def _above(samples: _Samples, nodes: IntArray, values: FloatArray, tolerance: fl
 def edge_contours(above: FloatArray) -> list[IntArray]:
     """Connect the boundaries between grid nodes with the values 1 and 0 to chains of grid edges.
 
-    A node with NaN has no boundary. If two boundaries meet in one cell, the corners with 1 are
-    connected. Each chain, shape (edges, 2, 2), holds row and column of both ends of each crossed
-    grid edge, in order; a closed chain repeats its first edge.
+    No boundary is drawn next to a node with NaN. If two boundaries meet in one cell, the corners
+    with 1 are connected. Each chain, shape (edges, 2, 2), holds row and column of both ends of each
+    crossed grid edge, in order; a closed chain repeats its first edge.
     """
     from contourpy import contour_generator
 
@@ -218,7 +218,7 @@ def edge_contours(above: FloatArray) -> list[IntArray]:
 
 
 def _polished(samples: _Samples, ends: NDArray[Any], tolerance: float) -> FloatArray:
-    """Zero on each of the edges `ends`, shape (edges, 2, 2); NaN at a pole or without a zero."""
+    """Zero on each of the edges `ends`, shape (edges, 2, 2), or NaN if an edge has no zero."""
     from scipy.optimize.elementwise import find_root
 
     first, along = ends[:, 0], ends[:, 1] - ends[:, 0]

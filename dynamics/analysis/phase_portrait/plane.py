@@ -1,8 +1,8 @@
 """Phase portraits: the flow of a reduced problem in the plane of two of its scalars.
 
 The field is minus the gradient of the two scalars, with all further scalars eliminated
-(`elimination`). Arrows, nullclines and fixed points belong to this field, whereas runs integrate
-the whole problem and are projected to the plane.
+(`elimination`). Arrows, nullclines and fixed points are those of the field of the plane. Runs of
+the whole problem are projected to the plane.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ BUDGET = 40
 """Maximum number of nodes in the grid of a nullcline, divided by ``grid`` squared."""
 Window = tuple[tuple[float, float] | None, tuple[float, float] | None]
 LOOKS, RESTS = 8, 1e-12
-"""About `LOOKS` states of the main run are checked for motion. The plane is at rest if all its
-rates are below `RESTS` times the largest rate at these states."""
+"""The plane is at rest if its rates are below `RESTS` times the largest rate of any scalar along
+the main run. About `LOOKS` states of the main run give the largest rate."""
 GOLDEN = 1.32471795724474602596
 """The plastic number; its powers give points that fill a square evenly."""
 

@@ -30,12 +30,12 @@ SINK, SADDLE, SOURCE, DEGENERATE = "sink", "saddle", "source", "degenerate"
 CONTINUUM = "continuum"
 NEAR = 0.05
 """A fixed point is searched up to this distance from its start, relative to the rectangle's sides.
-Zeros on a continuum belong to one cluster up to this distance."""
+Zeros on a continuum closer than this form one cluster."""
 WIDTH = 1e-5
 """Step of finite differences, relative to the sides of the rectangle."""
 SLACK = 1e-9
-"""Two chords cross if the gap between them is at most this fraction of the chords. A point is a
-zero if its rates are at most this fraction of their change across a side."""
+"""Two chords cross if they meet after an extension by this fraction. A point is a zero if the rates
+at the point are at most this fraction of the rates' change across the rectangle."""
 FLAT = 1e-9
 """An eigenvalue counts as 0 if it is below this fraction of the other eigenvalue."""
 ASIDE = (1e-4, 2e-4, 4e-4)
@@ -43,7 +43,7 @@ ASIDE = (1e-4, 2e-4, 4e-4)
 SHORT_STEPS, SINGULAR, VANISHING = 10, 1e-8, 1e-12
 """The search for a further zero takes at most `SHORT_STEPS` Newton steps. A singular value below
 `SINGULAR` times the largest one counts as 0, because finite differences have this error. Rates
-below `VANISHING` times their change across a side count as 0."""
+below `VANISHING` times the rates' change across the rectangle count as 0."""
 
 Field = Callable[[float, float], tuple[float, float]]
 Box = tuple[tuple[float, float], tuple[float, float]]
