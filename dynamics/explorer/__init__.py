@@ -1,9 +1,9 @@
 """Interactive pages: one HTML file that trains a system in a browser, without server or network.
 
-Models are lists of instructions that the page interprets (`own_model`, `assets/lists.js`), so no
-gradient is written twice. The module `page_model` defines the data of a page. The data are computed
-by `own_model` from a model, and by `papers` and `shallow_vit` for the systems of papers. Texts come
-from `description`, and `page` combines everything into one file with the JavaScript of ``assets``.
+Models are lists of instructions that the page interprets (`own_model`, `assets/lists.js`). The
+module `page_model` defines the data of a page. The data are computed by `own_model` from a model,
+and by `papers` and `shallow_vit` for the systems of papers. Texts come from `description`, and
+`page` combines everything into one file with the JavaScript of ``assets``.
 """
 
 from __future__ import annotations

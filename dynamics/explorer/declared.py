@@ -19,8 +19,7 @@ from theory.closure.regime import PLAIN, Regime
 class Unheld:
     """Mixin of problems on declared scalars; the declaration is not checked against entries.
 
-    A page has many sizes, and a check takes seconds at each size; ``attdyn run`` performs the
-    check.
+    The check of ``attdyn run`` would take seconds for each of the many problems of a page.
     """
 
     definition: Definition

@@ -28,7 +28,7 @@ MOST_DERIVED = 8
 MOST_WRITTEN = 80_000
 """Maximum number of characters of a derivation; above it, the page shows only the model."""
 LEAST_TIME = 1e-2
-"""Time (eta times steps) at which the curves on a page begin, or eta if it is smaller."""
+"""Time (eta times steps) at which curves on a page begin; a smaller eta replaces this number."""
 
 
 def page_description(system: System, model: PageModel) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def constants() -> str:
 
 
 def rules(events: Sequence[EventRule], order_names: Sequence[str], rates: Sequence[str]) -> str:
-    """Event rules as a JavaScript list; the order parameters in `rates` need the gradient."""
+    """Event rules as a JavaScript list; `rates` names the order parameters that are rates."""
 
     def text(value: Any) -> str:
         if isinstance(value, bool | float):

@@ -1,4 +1,4 @@
-"""Points of a page: choices of integer and word constants, each with programs and data."""
+"""Points of a page: choices of integer and text constants, each with programs and data."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ MOST_TRIED = 12
 MOST_TERMS = 150_000
 """Approximate maximum of the number of terms in all derived gradients."""
 ENOUGH = 2
-"""If the first `ENOUGH` values of a constant that are tried give no point, no more are tried."""
+"""A constant is no longer varied if `ENOUGH` tried values of the constant give no point."""
 BYTES = 110_000
 """Maximum number of bytes of the encoded programs and data of a page."""
 REACH = 4
 """Maximum distance of an integer constant from its initial value, in either direction."""
 MOST_SAMPLES = 4_000
-"""Maximum number of samples of a law at a point, unless the law has more at the center."""
+"""Maximum number of samples of a law at a point, or the number at the initial sliders if larger."""
 NUMBERS_OF_DRAWS = 12_000
 """Maximum number of values in all samples together of a law that can only be sampled."""
 LEAST_DRAWS = 100
@@ -44,22 +44,22 @@ MOVES = (0.83, 1.09)
 SMALL = 0.1
 """A real constant of value 0 is replaced by this number when the classes are compared."""
 GRID = (0.75, 1.25, 0.5, 1.5)
-"""A real constant with a choice of values has its initial value times these factors on a page."""
+"""The slider of a real constant in `Center.held` has the initial value times these factors."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """Programs and data of a page at one choice of the integer and word constants."""
+    """Programs and data of a page at one choice of the integer and text constants."""
 
     at: Mapping[str, Any]
-    """Value of each integer and word constant, by the name of the constant."""
+    """Value of each constant whose slider is a choice of values, by the name of the constant."""
     lists: Lists
     readings: Readings
     law: bool
     """Whether the risk is a sum over samples."""
     matrices: Mapping[str, Matrix] = field(default_factory=dict)
     constants: Mapping[str, float] = field(default_factory=dict)
-    """Values of all other constants in the event rules, by the name of the constant."""
+    """Values of the constants that only event rules use, by the name of the constant."""
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,10 @@ class Center:
     system: System
     parameters: Any
     problem: ModelProblem
-    """Reduced problem at real constants without special values."""
+    """Reduced problem at real constants that give the most classes of equal entries."""
     held: tuple[str, ...]
-    """Real constants with a choice of values, because symbols do not reproduce the model."""
+    """Real constants whose slider is a choice of values, because symbols do not reproduce the
+    model."""
     draws: tuple[int, int]
     """Size and seed of the samples for a law that can only be sampled, else (0, 0)."""
     roles: tuple[str, ...]
@@ -81,7 +82,7 @@ class Center:
     still: frozenset[str] = frozenset()
     """Constants without a slider."""
     derived: Callable[[Any], Mapping[str, float]] = lambda parameters: {}
-    """Function that maps parameters to the values of all other constants in the event rules."""
+    """Function that maps parameters to the field `constants` of a point."""
 
     @property
     def model(self) -> Model:
@@ -183,7 +184,7 @@ def _elsewhere(
     now = {name: getattr(parameters, name) for name in names}
     made = []
     for factor in MOVES if names else ():
-        for power in (1.0, -1.0, 0.25, -0.25):  # use the first allowed power
+        for power in (1.0, -1.0, 0.25, -0.25):  # use the first power that the model allows
             changes = {n: x * factor**power if x else SMALL * power for n, x in now.items()}
             try:
                 moved = dataclasses.replace(parameters, **changes)
@@ -313,12 +314,12 @@ def _affordable(center: Center, constants: Mapping[str, Any]) -> bool:
     try:
         samples = center.model.call("law", constants=constants)
         return len(list(itertools.islice(iter(samples), most + 1))) <= most
-    except Exception:  # constructing the model raises its own message later
+    except Exception:  # the message comes later, when the model is constructed
         return True
 
 
 def _nearest(center: Center) -> Iterator[dict[str, Any]]:
-    """Changes of integer and word constants, the smallest first."""
+    """Changes of integer and text constants, the smallest first."""
     moves = _moves(center)
     yield from ({name: value} for _, name, value in moves)
     pairs = [

@@ -31,7 +31,7 @@ derivatives."""
 
 
 class Source(NamedTuple):
-    """Functions and data from which lists are made."""
+    """Functions and data from which lists of instructions are made."""
 
     program: Traced
     """Traced functions of a model."""
@@ -54,13 +54,13 @@ def source_of(problem: ModelProblem) -> Source:
 
 @dataclass(frozen=True)
 class Lists:
-    """Programs of a page, and the inputs of the programs except the state and a direction."""
+    """Programs of a page, and all their inputs except state and direction of a derivative."""
 
     programs: tuple[Program, ...]
     """Programs of the gradient, order parameters, observables and, if short, a directional
     derivative."""
     by_row: tuple[NDArray[np.bool_], ...]
-    """Mask, for each program, of the outputs that depend on the row of inputs."""
+    """Mask, for each program, of the outputs that depend on the inputs in `rows`."""
     given: tuple[sympy.Expr, ...]
     """Inputs that are functions of the real constants."""
     rows: tuple[Reading, ...]
@@ -80,7 +80,7 @@ class Lists:
 def document(program: Program, by_row: NDArray[np.bool_], tables: Tables) -> dict[str, int]:
     """Convert a program to JSON-ready values; `tables` collects the arrays of the program.
 
-    The mask `by_row` selects the outputs that depend on the row of inputs.
+    The mask `by_row` selects the outputs that depend on the inputs in `Lists.rows`.
     """
     counts, which = np.unique(program.count, return_inverse=True)
     arrays = {
@@ -113,9 +113,9 @@ class Matrix:
     labels: NDArray[np.int64]
     """Class of each entry, shape (rows, columns), -1 for an entry that never moves."""
     base: Reading
-    """Values of the classes at coordinates 0, shape (classes,)."""
+    """Value of the entries of each class if all coordinates are 0, shape (classes,)."""
     along: NDArray[np.float64]
-    """Derivatives of the values with respect to the coordinates, shape (classes, scalars)."""
+    """Derivatives of entries by coordinates, one row for each class, shape (classes, scalars)."""
     classes: tuple[tuple[int, float], ...]
     shape: tuple[int, ...]
     """Shape of the whole array; the matrix may be a slice of the array."""
@@ -131,7 +131,7 @@ def lists_of(source: Source, read: Readings, drawn: bool) -> Lists:
         terms = sum(program.index.size for program in whole.programs)
         if not source.program.has_law or terms <= LONG:
             return whole
-    with suppress(NoProgram):  # a list fails if a sample is used as an index
+    with suppress(NoProgram):  # NoProgram if a sample is an index
         return _lists(source, read, True)
     return whole or _lists(source, read, False)
 
@@ -175,9 +175,9 @@ def _depends(program: Program, first: int) -> NDArray[np.bool_]:
 
 
 def matrices_of(problem: ModelProblem, read: Readings) -> dict[str, Matrix]:
-    """Trained arrays of a problem by class; of an array with three or more axes, one slice.
+    """Trained arrays as matrices of classes; of arrays with three or more axes, only one slice.
 
-    The last input of the readings is the offset of the embedding.
+    The last entry of ``read.inputs`` is the offset of the embedding.
     """
     if isinstance(problem, Unheld):
         return problem.matrices()

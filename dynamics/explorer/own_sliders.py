@@ -15,7 +15,7 @@ from dynamics.models.engine.real_constants import Reading
 FAR = 1e6
 """A constant counts as unbounded if its value may change by this multiple of its size (or of 1)."""
 RANGE = 10.0
-"""The slider of an unbounded constant extends by this factor to either side of its value."""
+"""Factor between the initial value of an unbounded constant and each end of its slider."""
 DIGITS = 9
 
 

@@ -1,8 +1,8 @@
 """HTML page of an explorer: one file with style, scripts and model inlined.
 
-The scripts are plain JavaScript in ``assets/page``, in the order of `SCRIPTS`. They share one scope
-and need no build step. The worker's script is inlined as text, because a page opened from a file
-may not load other files. A content security policy forbids loading and sending data.
+The scripts are plain JavaScript in ``assets/page``, in the order of `SCRIPTS` and in one scope. The
+worker's script is inlined as text, because a page opened from a file may not load other files. A
+content security policy forbids loading and sending data.
 """
 
 from __future__ import annotations

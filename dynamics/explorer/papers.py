@@ -47,7 +47,7 @@ class Paper:
     order: Mapping[str, Any]
     """Each order parameter of the system as an expression in those of the model file, by name."""
     smaller: Callable[[Any], Changes]
-    """Function that maps parameters to changes with fewer configurations, nearest first."""
+    """Function that maps parameters to changes with fewer configurations, smallest change first."""
     rest: tuple[str, ...] = ()
     """Names of the parameters that event rules use."""
     attributes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
@@ -65,7 +65,7 @@ def page_model(system: System, parameters: Any) -> PageModel:
     paper = PAPERS[system.name]
     events = tuple(_translated(rule, paper.order) for rule in system.ReducedPopulation.events)
     file = load_system(HERE / "models" / f"{system.name}.py")
-    # Without an origin, the page refers to the model file by the name of the system.
+    # If `origin` is None, the page names the system instead of the model file.
     shown = dataclasses.replace(file.presentation, origin=None)
     file = dataclasses.replace(file, presentation=shown)
     file = unheld(file, other_events=events, **paper.attributes)
@@ -141,8 +141,8 @@ def _check_size(system: System, parameters: Any, file: System, paper: Paper) -> 
                 f"{sizes} has more configurations than a page can have; nearest: {nearest}"
             )
     raise InvalidRequest(
-        f"{system.name} has more configurations here than a page can have; explore needs "
-        "fewer patches"
+        f"{system.name} has more configurations at these parameters than a page can have; explore "
+        "needs fewer patches"
     )
 
 

@@ -1,7 +1,7 @@
 """Page of the shallow ViT: all entries are trained, and the curves are order parameters.
 
-The lists are those of the loss of one sample. The hinge loss has kinks at which training stays, so
-there is no flow. The page shows gradient descent from the random start of one seed.
+The lists of instructions compute the loss of one sample. The hinge loss has kinks at which training
+stays, so there is no flow. The page shows gradient descent from the random start of one seed.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ MOST_ENTRIES = 6000
 MOST_TERMS = 200_000
 """Maximum product of the number of trained entries and the number of count vectors of a page."""
 LENGTHS = ("sigma", "delta", "xi")
-"""Constants on which the start depends linearly."""
+"""Constants on which the initial state depends linearly."""
 REALS = ("margin", *LENGTHS)
 WHOLE = {"L": REACH, "m": 2}
 """Maximum distance of each integer constant from its initial value, in either direction."""
 SHARES = ("alpha_star", "alpha_confusion")
-"""Constants rounded to counts, for which a page has a choice of values."""
+"""Shares that the problem rounds to counts of tokens; a page has some values of each share."""
 
 
 def page_model(system: System, parameters: Parameters) -> PageModel:
