@@ -57,7 +57,7 @@ class Case:
 
 
 def flow_to(time: float | Callable[[Any], float], rtol: float = 1e-8) -> Run:
-    """Gradient flow of the reduced population up to `time`, or `time(parameters)`; cached."""
+    """Cached gradient flow of the reduced population; its final time may depend on parameters."""
 
     def run(case: Case) -> tuple[Any, Any]:
         end = time(case.parameters) if callable(time) else time

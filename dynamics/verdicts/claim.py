@@ -42,7 +42,7 @@ HIDDEN = ("curves", "open", "missing", "text", "trained")
 
 
 class Also(NamedTuple):
-    """Further bound that every case must meet, on another column of its row than ``value``."""
+    """Further bound that each row must meet, in a column other than ``value``."""
 
     column: str
     relation: str
@@ -51,7 +51,7 @@ class Also(NamedTuple):
 
 
 class Literal(NamedTuple):
-    """Bound that tests a claim's literal words, while ``value`` tests another reading."""
+    """Bound that tests the claim as worded, while ``value`` tests the claim as interpreted here."""
 
     column: str
     relation: str
@@ -60,7 +60,7 @@ class Literal(NamedTuple):
     words: str = ""
     """Format string of the reason; its fields are columns of a row."""
     open: str = ""
-    """Key of `MISSING` or empty; with a key, a missed bound leaves the literal claim undecided."""
+    """Key of `MISSING` if a missed bound is undecided; empty if it is a contradiction."""
 
 
 class Growth(NamedTuple):
@@ -126,7 +126,7 @@ class Experiment:
     def __call__(self, system: System, protocol: Protocol) -> Finding:
         """Measure the claim; repeat a contradiction, and a run near the stability limit."""
         finding = self._repeated(system, protocol)
-        if self.near_limit and finding.single and finding.holds:  # single and False: undecided
+        if self.near_limit and finding.single and finding.holds:  # a contradiction is undecided
             times = rounding.PERTURBATIONS
             return rounding.screened(finding, self._repeated, system, protocol, times)
         return finding
@@ -238,7 +238,7 @@ class Experiment:
         return verdict, missing or ("size",)
 
     def _decisive(self, rows: list[Row], holds: bool | None) -> tuple[Also, float, float]:
-        """The first unmet bound (else that of ``value``), and its worst measured value."""
+        """First unmet bound, or the bound of ``value`` if all are met, and the decisive value."""
         measured = [row for row in rows if "bound" in row]
         if not measured:
             return Also("value", self.relation, self.bound, self.quantity), nan, self.bound
@@ -352,7 +352,7 @@ def _met(row: Row, one: Also | Literal) -> bool:
 
 
 def _worst(values: Sequence[float], one: Also | Literal) -> float:
-    """Value that misses its bound by most, or meets it by least; NaN if there is one."""
+    """The worst of several values with respect to a bound; NaN if one of the values is NaN."""
     if any(isnan(value) for value in values):
         return nan
     if one.relation.startswith("<"):

@@ -37,7 +37,7 @@ class FigureRequest:
     user_parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def make_parameters(self, system: System, axes: Sequence[str] = (), **defaults: Any) -> Any:
-        """Parameters of the figure: `defaults`, replaced by the user's; `axes` cannot be set."""
+        """Parameters of the figure: `defaults`, where the user may replace all but the `axes`."""
         for name in axes:
             if name in self.user_parameters:
                 raise InvalidRequest(f"{name} is an axis of this figure and cannot be set")
@@ -49,7 +49,7 @@ class FigureRequest:
         """Options of the figure: its defaults, replaced by the user's values of the same types.
 
         `quick`: every option with its default; `thorough`: defaults that differ in the full
-        protocol; `**least`: minimum of an integer option; without it, 1, or 0 for an option with
+        protocol; `**least`: minimum of an integer option, by default 1, or 0 for an option with
         default 0. Raises InvalidRequest for an unknown option or an invalid value.
         """
         user = dict(self.user_options)
@@ -111,7 +111,7 @@ def state(axes: Any, system: System, law: Any, *names: str, **more: Any) -> Any:
 
 
 def edges(centres: FloatArray, alone: float = 1.0) -> FloatArray:
-    """Edges, shape (n + 1,), of cells around n ascending centres; one cell has width `alone`."""
+    """Edges, shape (n + 1,), of cells around n ascending centres; a lone cell has width `alone`."""
     if centres.size == 1:
         return centres[0] + np.array([-0.5, 0.5]) * alone
     middle = (centres[1:] + centres[:-1]) / 2

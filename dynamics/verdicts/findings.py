@@ -34,7 +34,7 @@ MISSING = {
     "model": "by a reconstruction",
     "measurement": "without a measurement",
 }
-"""Cause of an undecided verdict -> its last words, as in "not decidable at this size"."""
+"""Cause of an undecided verdict -> end of the verdict, as in "not decidable at this size"."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class Verdict:
 
     @property
     def word(self) -> str:
-        """Outcome in words; "as read here" or "as recalled here" ends it where the claim is so."""
+        """Outcome in words; "as read here" or "as recalled here" follows for a claim marked so."""
         how = {"recalled": self.claim.recalled, "read": bool(self.claim.reading)}
         done = " and ".join(name for name, is_so in how.items() if is_so)
         return f"{self.finding.word}, as {done} here" if done else self.finding.word

@@ -22,7 +22,7 @@ from theory.closure import DECLARED
 GRID, BASINS = 24, 24
 """Number of cells (first) and of starts (second) along each side of a phase plane."""
 ROUNDING = 1e-12
-"""A least curvature above minus this bound, relative to max(1, the largest), counts as zero."""
+"""A least curvature above minus this times max(1, largest curvature) counts as zero."""
 
 
 def classes(system: System, request: FigureRequest) -> Drawing:

@@ -1,10 +1,10 @@
 """Test whether rounding decides a verdict, by training again from perturbed starts.
 
-Rounding differs between processors. Learning rates above the stability limit amplify it, and so
-does a full model that leaves its symmetric states. A check is therefore repeated from starts with a
-relative change of `PERTURBATION`: once for a user's parameters (`dynamics.verdicts.verify`), and
-`PERTURBATIONS` times for a claim with ``near_limit``. A claim is undecided if its verdict or its
-measured value changes.
+Rounding differs between processors. Learning rates above the stability limit amplify rounding, and
+so does a full model that leaves its symmetric states. A check is therefore repeated from starts
+with a relative change of `PERTURBATION`: once for a user's parameters (`dynamics.verdicts.verify`),
+and `PERTURBATIONS` times for a claim with ``near_limit``. A claim is undecided if its verdict or
+its measured value changes.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ NEAR_ZERO = 0.05
 SEEDS = 3
 """Number of seeds that a contradiction needs."""
 ERRORS = 4.0
-"""Distance from 0, in standard errors, that contradicts a claimed sign; 2 often fails to repeat."""
+"""Minimum distance from 0, in standard errors, at which a value contradicts a claimed sign."""
 LATER = 2.0
 """Factor of a run's final time when a contradiction is repeated at a later time."""
 
@@ -159,10 +159,10 @@ def growth(
 
     `sizes`, `values`, shape (n,): positive; `claimed`: exponent of ``values`` in ``sizes``;
     `errors`, shape (n,): standard errors of log ``values``; `upper`: whether the claim is an upper
-    bound on the exponent. The tolerance is a tenth of the claimed exponent, or 0.05 if that is 0.
-    The decision is True if the fitted exponent is within the tolerance and its 95 % interval is at
-    most four tolerances wide. It is False if the interval lies outside the tolerance and the local
-    exponents do not approach the claimed one. Otherwise it is None.
+    bound on the exponent. The tolerance is a tenth of the claimed exponent, or 0.05 if this
+    exponent is 0. The decision is True if the fitted exponent is within the tolerance and its 95 %
+    interval is at most four tolerances wide. The decision is False if the interval lies outside the
+    tolerance and the local exponents do not approach the claimed one. Otherwise it is None.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Time up to which full training stays on the classes of a verdict's reduced runs.
 
 Each measured run of a reduced population is compared with the full population up to the run's last
-time. If the full population is too large, both are trained at the size of the model file. A paper's
-folder may define its own transverse analysis as ``STABILITY``.
+time. If the full population is too large, both populations have the size of the model file. A
+paper's folder may define its own transverse analysis as ``STABILITY``.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def with_stability(system: System, finding: Finding) -> Finding:
 
 
 def _order(found: Stability) -> tuple[float, float, bool]:
-    """Sort key, least stable run first: time of departure, growth, runs at the claim's own size."""
+    """Sort key for stabilities: earliest departure, then largest growth, then the claim's sizes."""
     growth = 0.0 if isnan(found.growth) else found.growth
     return (found.until if found.limited else inf, -growth, not found.where)
 

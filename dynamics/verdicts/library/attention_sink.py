@@ -1,10 +1,10 @@
-r"""Growth of attention on the sink and drain of its value, alone and together; a figure.
+r"""Attention on a sink grows and the sink's value drains, alone and together; a figure.
 
-Letters are those of `dynamics.models.attention_sink`. Late in training :math:`q - p \approx p
-(\bar\xi - E_p \bar\xi) / e^\alpha`, so the sink's logit alpha obeys :math:`\dot\alpha =
-\mathrm{Var}_p(\bar\xi) e^{-2\alpha} / V`, hence :math:`\alpha = \frac12 \ln(2
-\mathrm{Var}_p(\bar\xi)\, t/V)`. At constant alpha, the contribution of the head decays at the rate
-:math:`(e^\alpha/(e^\alpha + W))^2 / V`.
+Letters are those of `dynamics.models.attention_sink`. Late in training the prediction exceeds the
+bigram probability p by about :math:`p (\bar\xi - E_p \bar\xi) / e^\alpha`, where :math:`\bar\xi`
+sums the copies. The sink's logit therefore grows as :math:`\alpha = \frac12 \ln(2
+\mathrm{Var}_p(\bar\xi)\, t/V)` with V tokens. At constant alpha, the head's contribution decays at
+the rate :math:`(e^\alpha/(e^\alpha + W))^2 / V`.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ NEAR = 0.01
 
 
 def copied_variance(law: Any) -> float:
-    """Variance, under uniform bigrams, of xi-bar, which is nonzero on copied tokens only."""
+    """Variance of the summed copies under uniform bigrams; only copied tokens have a copy."""
     part = law.copied / law.V
     return float((law.W * law.xi / law.copied) ** 2 * part * (1 - part))
 
 
 def trained(case: Case, what: str, time: float) -> tuple[Any, Trajectory]:
-    """Parameters with `trained` set to `what`, and the gradient flow of the reduced problem."""
+    """Parameters with the option `trained` set to `what`, and their reduced flow to `time`."""
     law = replace(case.parameters, trained=what)
     return law, reduced_flow(case.system.ReducedPopulation, law, case.time(time), RTOL)[1]
 
@@ -88,7 +88,7 @@ def drain(case: Case) -> dict[str, Any]:
     words="{together:.4g} together, {alone:.4g} alone; together alpha ends at {alpha:.4g}",
 )  # fmt: skip
 def reinforce(case: Case) -> dict[str, Any]:
-    """Time of the sink's value to drain, with attention trained too and with attention constant."""
+    """Times at which the sink's value has drained, with trained and with constant attention."""
     times, runs = {}, {}
     for name, what in (("alone", "beta"), ("together", "both")):
         law, run = trained(case, what, 40 * case.parameters.V * (1 + case.parameters.W) ** 2)

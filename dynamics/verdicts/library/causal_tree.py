@@ -82,7 +82,7 @@ def largest(case: Case) -> dict[str, Any]:
 
 
 def staged(case: Case) -> tuple[Any, Any]:
-    """Gradient descent on A1 alone, then on A2 alone, then on W alone."""
+    """Gradient descent in three stages: scores A1 alone, scores A2 alone, then output W alone."""
     problem = case.system.ReducedPopulation(case.parameters)
     stages = [(name, STAGE) for name in ("A1", "A2", "W")]
     return problem, descend(problem, RATE, 3 * STAGE, stages=stages, record=20)
@@ -96,7 +96,7 @@ def staged(case: Case) -> tuple[Any, Any]:
     picture=Picture(TIME, "excess risk, over the first"),
 )  # fmt: skip
 def by_stages(case: Case) -> dict[str, Any]:
-    """Scores after training A1, and risks after training A1, A2 and W in turn."""
+    """Scores A1 after the first stage, and the risk after each of three stages (see `staged`)."""
     run, excess = case.run, _excess(case, case.run["risk"])
     ends = [int(np.flatnonzero(run.steps == k * STAGE)[0]) for k in (1, 2, 3)]
     first, second, third = run["risk"][ends]

@@ -1,10 +1,10 @@
 r"""Committee machines by their overlaps, and the plateau of equal neurons; a figure.
 
-For the scaled rows :math:`u = w / \sqrt d` a step of gradient descent is :math:`u \mathrel{-}=
-(\eta / d)\, \partial R / \partial u`. Runs with equal :math:`\eta / d` and equal overlaps at the
-start therefore have equal overlaps at every step, at any d. Students with all rows equal to
-:math:`u` have minimum risk if :math:`u = c \sum_r v_r / \sqrt d`, where :math:`v_r` are the rows of
-the teacher and :math:`c^2 = 1 / (k (2k - 1))`. The minimum is
+For a student's scaled rows :math:`u = w / \sqrt d` a step of descent on the risk R is :math:`u
+\mathrel{-}= (\eta / d)\, \partial R / \partial u`. Runs with equal :math:`\eta / d` and equal
+overlaps at the start therefore have equal overlaps at every step, at any d. Students with all rows
+equal to :math:`u` have minimum risk if :math:`u = c \sum_r v_r / \sqrt d`, where :math:`v_r` are
+the rows of the teacher and :math:`c^2 = 1 / (k (2k - 1))`. This minimum is, with k neurons,
 
 .. math:: R^* = \frac{1}{\pi} \Bigl( \frac{\pi}{6 k} - \arcsin \frac{1}{2 k} \Bigr). \qquad (1)
 """
@@ -49,7 +49,7 @@ SCALE = r"time $/\, d$"
 
 
 def gram(n: int, k: int, d: float) -> FloatArray:
-    """Overlaps, shape (k + n, k + n), of the teacher's, then the initial student's rows."""
+    """Overlaps of the teacher's k rows and the initial student's n rows, shape (k + n, k + n)."""
     if d == np.inf:
         return np.diag(np.repeat([1.0, committee.SPREAD**2], [k, n]))
     d = int(d)

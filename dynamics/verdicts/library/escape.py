@@ -1,8 +1,8 @@
 r"""Time until training escapes from a repelling closed space.
 
 If the least curvature across the closed space is :math:`-\lambda < 0`, the distance of full
-training from it grows as :math:`e^{\lambda t}`. From a distance :math:`\epsilon` at the start it
-reaches a given distance at the time
+training from it grows as :math:`e^{\lambda t}`. From a distance :math:`\epsilon` at the start,
+training reaches a given distance at the time
 
 .. math:: T(\epsilon) = \frac{1}{\lambda} \ln \frac{1}{\epsilon} + \mathrm{const}. \qquad (1)
 """
@@ -30,7 +30,7 @@ OFFSETS = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4)
 AWAY = 0.1
 """Distance from the closed space at which training counts as escaped."""
 SHARE = 0.05
-"""Maximum of |slope - 1/lambda| times lambda; it is not 0, because lambda varies along a run."""
+"""Maximum relative difference of a fitted slope and 1/lambda, since lambda varies along a run."""
 STRAIGHT = Also("bend", "<=", 0.02, "largest distance of a time from the line, over the longest")
 QUANTITY = "distance of the slope of escape times from 1/lambda, relative"
 PICTURE = Picture(r"distance $\epsilon$ of the start", "escape time", scales=("log", "linear"))

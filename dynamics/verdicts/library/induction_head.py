@@ -1,10 +1,10 @@
-r"""Induction heads: the 19 scalars, emergence of the head over N, and three scalars alone.
+r"""Induction heads: 19 scalars, time of emergence with N pairs, and three scalars alone.
 
-On the closed space, scores and answer are sums of inner products of tokens and positions. A product
-is 0 or 1; with the matrix M between its two vectors it is 0 or :math:`\pm 1`. The loss therefore
-depends on N and the 19 scalars only, and costs :math:`O(N^3)` at any D. `scalar_model` is a model
-of the scalars, and a test compares it with the model file. Times are those of the scalars' flow. In
-the model file they are D times longer, because a scalar of D entries has D times the derivative.
+On the closed space, scores and answer are sums of inner products of tokens and positions. Such a
+product is 0 or 1; if the matrix M stands between its two vectors, it is 0 or :math:`\pm 1`. The
+loss therefore depends on the 19 scalars and the number N of pairs only, and costs :math:`O(N^3)`.
+`scalar_model` is a model of the scalars. Times are those of the scalars' flow. Times in the model
+file are D times longer, because a scalar of D entries has D times the derivative.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def emergence(N: int, alone: tuple[str, ...] = ()) -> Trajectory:
 
 
 def fixed_space(N: int, shapes: Mapping[str, tuple[int, ...]]) -> int:
-    """Dimension of the space of arrays of these shapes that symmetries of the law leave fixed."""
+    """Dimension of the space of arrays of given `shapes`, invariant under the law's symmetries."""
     axes = {"W1": ("z", "z"), "W2": ("h", "h"), "W3": ("token", "out")}
     turns = []
     for tokens, planes in frames(N):
@@ -138,7 +138,7 @@ SCALARS: Any = {"family": lambda _: [Pairs(N) for N in SIZES]}
 
 
 def _own_size(case: Case) -> list[Trained]:
-    """Run at the model file's size, with the final time of the scalars' flow times D."""
+    """Run at the model file's size, whose final time is D times that of the scalars' flow."""
     law = case.system.Parameters()
     D = 2 ** (2 * law.N + 1).bit_length()
     where = f"at N={law.N}, the size of the model file"
@@ -154,7 +154,7 @@ def _emerges(case: Case, event: str) -> dict[str, Any]:
 
 
 def _three_too(rows: list[Row], finding: Finding) -> Finding:
-    """Add the exponent of three scalars alone to the reason of a finding; it decides nothing."""
+    """Add the exponent of three scalars alone to a finding; a contradiction becomes undecided."""
     three = growth(SIZES, [row["alone"] for row in rows], finding.bound)
     reason, missing = f"{finding.reason}; of three alone: {three}", finding.missing
     if finding.holds is False:

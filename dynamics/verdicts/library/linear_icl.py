@@ -1,15 +1,15 @@
 r"""Linear attention in context: end of training, sigmoid, conserved quantity, plateaus; a figure.
 
-For white inputs and one head with :math:`U = s I`, the flow obeys :math:`\dot s = u - u^2 s g` and
-:math:`\dot u = D (s - u s^2 g)`, where :math:`g = 1 + (1 + D) / N`. From a start :math:`s_0 = w_0 /
-\sqrt D, u_0 = w_0` it stays on :math:`u^2 = D s^2`, and :math:`\sigma = s u` obeys
-:math:`\dot\sigma = 2 \sqrt D \sigma (1 - g \sigma)` with the solution
+For white inputs and one head with weight u and matrix :math:`U = s I`, the flow obeys :math:`\dot s
+= u - u^2 s g` and :math:`\dot u = D (s - u s^2 g)`, where :math:`g = 1 + (1 + D) / N`. From
+:math:`s_0 = w_0 / \sqrt D, u_0 = w_0` this flow stays on :math:`u^2 = D s^2`, and :math:`\sigma = s
+u` obeys :math:`\dot\sigma = 2 \sqrt D \sigma (1 - g \sigma)` with the solution
 
 .. math:: \sigma(t) = e^{2 \sqrt D t} / [g (e^{2 \sqrt D t} - 1) + \sqrt D / w_0^2] .
 
-Heads of rank one learn the eigenvectors of the covariance :math:`\Lambda` one by one. With m of
-them learned, the loss :math:`2 R` has a plateau at :math:`\mathrm{tr} \Lambda - \sum_{d \le m}
-\lambda_d / (1 + (1 + \mathrm{tr} \Lambda / \lambda_d) / N)`.
+Heads of rank one learn the eigenvectors of the covariance :math:`\Lambda` one by one. With m
+eigenvectors learned, the loss :math:`2 R` has a plateau at :math:`\mathrm{tr} \Lambda - \sum_{d \le
+m} \lambda_d / (1 + (1 + \mathrm{tr} \Lambda / \lambda_d) / N)`.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def sigmoid(time: FloatArray, law: Any) -> FloatArray:
     picture=Picture(r"learning rate $\eta$", r"largest change of $u^2 - \|U\|^2$"),
 )  # fmt: skip
 def conserved(case: Case) -> dict[str, Any]:
-    """Change of u^2 - |U|^2 along the flow, and its power of eta under gradient descent."""
+    """Change of u^2 - |U|^2 along the flow, and exponent in eta of its change by descent."""
     problem, kept = case.problem, _balance(case.problem, case.run)
     rates, broken = [0.04, 0.02, 0.01, 0.005], []
     for eta in rates:
@@ -144,7 +144,7 @@ def _balance(problem: Any, run: Any) -> FloatArray:
 
 
 def _recorded(case: Case) -> tuple[Any, Any]:
-    """Flow until all eigenvectors are learned, with 2000 records, so that plateaus have several."""
+    """Flow until all eigenvectors are learned; its 2000 records put several on each plateau."""
     problem = case.system.ReducedPopulation(case.parameters)
     end = LONG / case.parameters.least * 0.1
     return problem, flow(problem, end, record=np.geomspace(1e-3, end, 2000))
@@ -156,7 +156,7 @@ def _recorded(case: Case) -> tuple[Any, Any]:
     picture=Picture(TIME, "loss $2R$", scales=("log", "linear")),
 )  # fmt: skip
 def one_by_one(case: Case) -> dict[str, Any]:
-    """Distance from each plateau within which the loss rests (see `rest`), relative."""
+    """Relative distance from each plateau within which the loss rests (see `rest`)."""
     run, levels = case.run, plateaus(case.parameters)
     loss = 2 * run["risk"]
     distance = np.array([rest(run.time, np.abs(loss / level - 1)) for level in levels])
@@ -172,7 +172,7 @@ def one_by_one(case: Case) -> dict[str, Any]:
 
 
 def rest(time: FloatArray, distance: FloatArray) -> float:
-    """Distance within which a run stays while time grows by a tenth; the minimum over starts."""
+    """Maximum distance while time grows by a tenth from a record, minimized over the records."""
     last = np.searchsorted(time, 1.1 * time)
     spans = [distance[k : j + 1].max() for k, j in enumerate(last) if j < len(time)]
     return float(min(spans))

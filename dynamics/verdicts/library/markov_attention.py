@@ -1,10 +1,10 @@
 r"""A transformer on a binary Markov chain: two ends, separatrix, energy; a figure.
 
 The risk depends on :math:`z = e^2 (1 + 2 w |w|)` alone, where e is the embedding and w the weight
-of attention and feed-forward layer. Hence :math:`\dot e / \dot w = (1 + 2 w |w|) / (2 |w| e)`, and
-the energy :math:`E = e^2 - w^2 - \mathrm{sgn}(w) \ln |w|` is conserved. At the saddle :math:`w = -1
-/ \sqrt 2, e = 0` the energy is :math:`-(\ln 2 + 1) / 2`, so the separatrix is :math:`e^2 = w^2 +
-\mathrm{sgn}(w) \ln |w| - (\ln 2 + 1) / 2`.
+of attention and feed-forward layer. Along the flow :math:`\dot e / \dot w = (1 + 2 w |w|) / (2 |w|
+e)`, so the energy :math:`E = e^2 - w^2 - \mathrm{sgn}(w) \ln |w|` is conserved. At the saddle
+:math:`w = -1 / \sqrt 2, e = 0` the energy is :math:`-(\ln 2 + 1) / 2`, so the separatrix is
+:math:`e^2 = w^2 + \mathrm{sgn}(w) \ln |w| - (\ln 2 + 1) / 2`.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def dependent(law: Any) -> None:
 
 
 def _on(side: bool) -> Any:
-    """Function that raises Undecided unless `is_good` is `side` at the start of a law."""
+    """Hypothesis that `is_good` equals `side` at the start of a law; otherwise raises Undecided."""
 
     def require(law: Any) -> None:
         dependent(law)
@@ -106,7 +106,7 @@ def _ends(system: System, law: Any, time: float = LONG) -> tuple[Any, Ends]:
     "{unigram:.6f}",
 )  # fmt: skip
 def two_ends(case: Case) -> dict[str, Any]:
-    """Number of starts in the window whose flow ends at the risk of the other side."""
+    """Number of starts whose flow ends at the risk of the separatrix's other side."""
     law = case.parameters
     problem, ends = _ends(case.system, law)
     axes = [np.linspace(*side, STARTS) for side in WINDOW]
@@ -153,7 +153,7 @@ def boundary(case: Case) -> dict[str, Any]:
     picture=Picture(r"learning rate $\eta$", "largest change of the energy"),
 )  # fmt: skip
 def kept(case: Case) -> dict[str, Any]:
-    """Change of the energy along the flow, and its power of eta under gradient descent."""
+    """Change of the energy along the flow, and exponent in eta of its change by descent."""
     run, rates = case.run, [0.1, 0.05, 0.025, 0.0125]
     along = energy(run["e"], run["w"])
     broken = []
@@ -226,7 +226,6 @@ def regions(system: System, request: FigureRequest) -> Drawing:
 
 
 def _region(axes: Axes, system: System, law: Any, options: Any) -> dict[str, Any]:
-    """Draw the basins of one law in the window; return the drawn data by name."""
     problem, ends = _ends(system, law, float(options["time"]))
     places = tuple(problem.state_names.index(name) for name in ("w", "e"))
     found = basins(ends, WINDOW, (places[0], places[1]), options["starts"])

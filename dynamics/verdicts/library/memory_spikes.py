@@ -81,7 +81,7 @@ def spikes(case: Case) -> dict[str, Any]:
     picture=Picture("steps", "risk"),
 )  # fmt: skip
 def faster(case: Case) -> dict[str, Any]:
-    """Risk after 10,000 steps at both learning rates; it falls as 1/((1 - alpha) eta steps)."""
+    """Risk after 10,000 steps at the large and at the small learning rate."""
     runs = {eta: trained(case, eta, MANY) for eta in (LARGE, SMALL)}
     large, small = runs.values()
     return {
@@ -119,7 +119,7 @@ def interference(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, "margin", scales=("log", "linear")),
 )  # fmt: skip
 def logarithmic(case: Case) -> dict[str, Any]:
-    """Slope of both margins in ln t, and distance of each from its limit ln(2 (1 - alpha) p t)."""
+    """Slope of each margin in ln t, and distance of each margin from its predicted late value."""
     law, run = case.parameters, case.run
     last, shares = run.time >= run.time[-1] / 10, {"m_1": law.p, "m_2": 1 - law.p}
     slopes = [np.polyfit(np.log(run.time[last]), run[name][last], 1)[0] for name in shares]

@@ -96,7 +96,7 @@ def not_learned(case: Case) -> dict[str, Any]:
 
 @lru_cache(maxsize=8)
 def _off_zero(reduced: Any, full: Any, law: Any, off: float, end: float) -> tuple[Any, Any]:
-    """Times and risks of full training up to time `end`, from a distance `off` off the start."""
+    """Times and risks of full training up to time `end`, from the start displaced by `off`."""
     run, whole = reduced_flow(reduced, law, end)[1], full(law)
     found = departure(whole, run, off_start(whole, off=off), inf)
     return found.time, whole.observables_along(found.states)["risk"]

@@ -19,7 +19,7 @@ TILTED = {"common": 4, "distinct": 4, "ratio": 0.5}
 """Parameters with four distinct tokens, which have four frequencies."""
 ROUNDING = 1e-9
 WINNER = 0.99
-"""Minimum share of the attention on distinct tokens at which a token counts as having all."""
+"""Minimum share of the attention on distinct tokens with which one token counts as winner."""
 FIXED = 0.01
 """Maximum change during a factor of ten in time at which attention counts as constant."""
 run_long = flow_to(LONG)

@@ -39,7 +39,7 @@ def recovers(case: Case) -> dict[str, Any]:
     words="T_v = {T_v:.5g}, T_k = {T_k:.5g}; kappa begins with gradient {start:g}",
 )  # fmt: skip
 def label_first(case: Case) -> dict[str, Any]:
-    """Times of the key's and the value's event, and gradient of the key's overlap at the start."""
+    """Times of the events T_k of the key and T_v of the value, and initial gradient of the key."""
     times = {name: case.run.events[name].time for name in ("T_k", "T_v")}
     start = abs(float(case.problem.gradient(case.problem.initial_state)[0]))
     return {"value": times["T_k"] / times["T_v"], "start": start, "open": "time", **times}

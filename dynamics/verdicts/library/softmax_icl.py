@@ -17,7 +17,7 @@ from dynamics.verdicts.library.lines import COLOURS, over_time
 
 ROUNDING = 1e-12
 ATTENDED = 0.99
-"""Minimum ratio of attention to its largest possible value at which it counts as concentrated."""
+"""Minimum attention, divided by its largest possible value, that counts as concentrated."""
 LONG = 1e5
 DOMINANT = {"p1": 0.8, "N": 12}
 
@@ -56,7 +56,7 @@ def dominant(law: Any) -> None:
     words="every entry is trained; found of the scalars by the closure: {laws}",
 )  # fmt: skip
 def conserved(case: Case) -> dict[str, Any]:
-    """Largest change of a row sum of Q under gradient descent on every entry, relative."""
+    """Largest change of a row sum of Q during descent on every entry, over the largest entry."""
     run, K = case.run, case.parameters.K
     rows = run.states.reshape(len(run.time), K, K)
     change = np.abs(rows.sum(axis=2) - rows[0].sum(axis=1)).max() / np.abs(rows).max()

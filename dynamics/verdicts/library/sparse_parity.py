@@ -16,7 +16,7 @@ from dynamics.verdicts.figure import Drawing, FigureRequest, title
 from dynamics.verdicts.library.lines import over_time
 
 LARGE = 51
-"""Dimension with too many inputs for a list, and no initial bias at a kink of the activation."""
+"""Dimension at which inputs are too many to list and no initial bias is at a kink."""
 LEARNED = 0.01
 """A parity counts as learned if the risk is at most this share of its start value."""
 DIMENSIONS = (8, 12, 21, 51, 101)

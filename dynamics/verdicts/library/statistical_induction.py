@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 STEPS = 3000
 LATER = 10.0
-"""Minimum ratio of the bigram solution's time to the unigram level's, if phases are separate."""
+"""Minimum ratio of the times to the bigram solution and to the unigram level in separate phases."""
 NEAR, RESTING = 0.05, 0.1
-"""Maximum distance from the unigram level, relative to the start's: to reach it, to stay at it."""
+"""Maximum share of the first distance from the unigram level: to reach it, then to stay there."""
 WITHOUT_UNIGRAMS = {"chains": "balanced"}
 
 
@@ -81,7 +81,7 @@ def three_phases(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, "part of the end"),
 )  # fmt: skip
 def second_first(case: Case) -> dict[str, Any]:
-    """Steps at which W has half its final contrast, and the previous symbol half the attention."""
+    """Steps to half the final contrast of W, and to half the attention on the previous symbol."""
     run, contrast = case.run, case.run["contrast"]
     first = run.events["T_previous"].step
     second = int(np.argmax(contrast >= contrast[-1] / 2))

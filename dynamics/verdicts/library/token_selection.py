@@ -24,7 +24,7 @@ STEPS = 4000
 RATE, EPS = 0.1, 1e-12
 """Normalized descent of the published code: learning rate, and epsilon added to the norm."""
 NEAR = 0.99
-"""Minimum cosine with the max-margin direction, and minimum attention, that count as reached."""
+"""Minimum of the cosine with the max-margin direction, or of the attention, after convergence."""
 FASTER = 10.0
 STRAIGHT = 0.01
 """Maximum distance of the norm from a line in log(time), divided by the final norm."""
@@ -90,7 +90,7 @@ def converges(case: Case) -> dict[str, Any]:
     picture=Picture("steps", "mean attention to other tokens"),
 )  # fmt: skip
 def selects(case: Case) -> dict[str, Any]:
-    """Final attention to the optimal token, at the input with the least."""
+    """Final attention to the optimal token, minimized over the inputs."""
     run, law = case.run, case.parameters
     p = np.array([run["p1"][-1], run["p2"][-1]])
     scores = tokens(law.inputs, law.spread, law.draw) @ p
@@ -110,7 +110,7 @@ def selects(case: Case) -> dict[str, Any]:
     picture=Picture("steps", "norm of p", scales=("log", "linear")),
 )  # fmt: skip
 def grows(case: Case) -> dict[str, Any]:
-    """Steps to a norm of the query, by gradient descent and by normalized descent."""
+    """Steps of gradient descent, and of normalized descent, to the same norm of the query."""
     run, fast = case.run, normalized(case)[1]
     reached = np.flatnonzero(fast["norm"] >= run["norm"][-1])
     if not reached.size:

@@ -44,7 +44,7 @@ def _off(reduced: Any, full: Any, law: Any) -> dict[str, Any]:
 
 
 def _afterwards(case: Case, name: str) -> dict[str, Any]:
-    """Columns of a row on the blocks (of `name`) after full training has left the classes."""
+    """Columns on the blocks of the table `name` after full training has left the classes."""
     law, found = case.parameters, stability_of(case.system, case.parameters, LONG)
     if found is None or not found.limited:
         return {"after": ""}
@@ -75,7 +75,7 @@ def _afterwards(case: Case, name: str) -> dict[str, Any]:
     picture=Picture(TIME, "value", scales=("log", "linear")),
 )  # fmt: skip
 def blocks_of_values(case: Case) -> dict[str, Any]:
-    """Gap V_same - V_other at records after the start, while full training is on the classes."""
+    """Gap of values within and across topics, while full training stays on the classes."""
     run, held = case.run, _records(case)
     gap, last, row = (run["V_same"] - run["V_other"])[1:held], held - 1, _afterwards(case, "values")
     text = (

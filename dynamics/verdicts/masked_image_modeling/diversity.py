@@ -2,10 +2,10 @@
 
 The figure ``diversity`` and the claim of Section 6 use attention maps of the reduced problem, on an
 image whose latents all equal the mean latent of the law. The figure ``digits`` replaces the paper's
-ImageNet networks by small transformers with one or two layers. From the same start they are trained
-to reconstruct masked patches (`dynamics.images.reconstruction`) and to classify. Their attention
-diversity (`dynamics.attention_maps`) and total variation are means over the last layer's heads and
-the test images.
+ImageNet networks by small transformers with one or two layers. Each network is trained to
+reconstruct masked patches (`dynamics.images.reconstruction`) and, from the same start, to classify.
+Attention diversity (`dynamics.attention_maps`) and total variation of a network are means over the
+last layer's heads and the test images.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def section_6(case: Case) -> Row:
     row |= {"local": variation[-1], "value": metric[1] / metric[-1] if metric[-1] > 0 else np.nan}
     shares = {f"diversity, top {k}": metric, "total variation": variation}
     row |= {"curves": {name: (time[1:], part[1:] / part[-1]) for name, part in shares.items()}}
-    # The claim is undecided if the total variation of the two maps is about equal too.
+    # The claim is undecided if both maps also have about equal total variation.
     return row | ({} if variation[1] < SAME * variation[-1] else {"holds": None})
 
 

@@ -241,7 +241,8 @@ def scaling_figure(system: System, request: FigureRequest) -> Drawing:
         power = exponent(sizes, values)
         words.append(f"{name} {shown}" + ("" if np.isnan(power) else f", as P^{power:.2g}"))
     if any(map(grid.two_phases, runs)):
-        # For large C_s, alpha_m starts at gamma (1 - gamma) C_s / (K P), the unit of the limit.
+        # For large C_s the rate alpha_m starts at gamma (1 - gamma) C_s / (K P), the inverse unit
+        # of time in `leading_motion`.
         gamma = laws[-1].gamma
         limit = float(leading_motion().switch.subs(rho0, LARGE)) / (gamma * (1 - gamma))
     held = (

@@ -2,7 +2,7 @@
 
 The claims are equation (4.1), Theorems F.3 and F.4 (also for global patches), the signs of rates
 (Section 5.1) and Theorem 4.1. In Theorem 4.1 the loss approaches its floor as 1/t, and attention
-converges with it. The time to a fixed loss grows with P for both signs of Delta.
+converges with the loss. The time to a fixed loss grows with P for both signs of Delta.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ LATE: dict[str, Any] = {
     picture=Picture("patches $P$", f"{RATIO} at the start", EQUAL),
 )  # fmt: skip
 def equation_4_1(case: Case) -> Row:
-    """Exponent in P of the exact rho(0) at fixed kappas, and comparison with the gradient's."""
+    """Exponent in P of the exact ratio rho(0), and difference of rho(0) from P^Delta."""
     law, rho = case.parameters, float(case.system.ReducedPopulation(case.parameters).rho0)
     kappas = min((grid.ABOVE, grid.BELOW), key=lambda pair: abs(pair[0] - law.kappa_c))
     if grid.sizes_along(law.P, kappas)["C_global"] != law.C_global:
@@ -145,7 +145,7 @@ def _one_phase(case: Case, local: bool, rates: Any, others: Any) -> Row:
     picture=Picture(TIME, "other rates over own", {"as fast as the own": 1.0}),
 )  # fmt: skip
 def theorem_f_3_global(case: Case) -> Row:
-    """Rates of a global patch's other correlations over that of its own feature, along the run."""
+    """Rates of a global patch's other correlations, divided by the rate of its own feature's."""
     run, (_, own, others) = case.run, case.problem.rows.roles(local=False)
     rates = np.abs([run[f"d_{name}"] for name in others]).max(axis=0) / run[f"d_{own}"]
     return _one_phase(case, False, rates, [run[name][-1] for name in others])
@@ -173,7 +173,7 @@ def _loss_and_attention(case: Case, local: bool) -> tuple[FloatArray, FloatArray
 
 
 def _with_mates(case: Case) -> dict[str, bool]:
-    """Label -> whether it is that of local patches, for patches with a mate in their area."""
+    """Label -> True for local, False for global patches; only patches with a mate in their area."""
     gap, kinds = case.parameters.Delta, {"local": True, "global": False}
     return {
         rf"{name}, $\Delta = {gap:.2f}$": local for name, local in kinds.items()
@@ -182,14 +182,14 @@ def _with_mates(case: Case) -> dict[str, bool]:
 
 
 def _late(case: Case, local: bool) -> tuple[FloatArray, FloatArray]:
-    """Time since half of the attention is on the own area (E4), and loss above its floor then."""
+    """Time since event E4 (half of the attention on the own area), and loss above its floor."""
     start = case.run.events["E4" if local else "E4_global"].time
     later = case.run.time > start
     return case.run.time[later] - start, _loss_and_attention(case, local)[0][later]
 
 
 def _last_exponent(time: FloatArray, values: FloatArray) -> float:
-    """Exponent in time over the last half decade; NaN if it has fewer than three values."""
+    """Exponent of `values` in time over the last half decade; NaN for fewer than three values."""
     last = (time >= time[-1:] / np.sqrt(10.0)) & (values > 0)
     return exponent(time[last], values[last]) if last.sum() >= 3 else float("nan")
 
@@ -245,7 +245,7 @@ def loss(case: Case) -> Row:
     picture=Picture("$L_p - L_p^*$ over its start", "$(1 - A)^2$"),
 )  # fmt: skip
 def attention(case: Case) -> Row:
-    """Exponent of (1 - A)^2 as a power of the loss above its floor, in its last decade."""
+    """Exponent of (1 - A)^2 in the last decade of the loss; A is the attention to the own area."""
     rows, law, found, curves = case.problem.rows, case.parameters, [], {}
     for label, local in _with_mates(case).items():
         gap, own = _loss_and_attention(case, local)
@@ -254,8 +254,8 @@ def attention(case: Case) -> Row:
         if gap[-1] > FALLEN * gap[0] or last.sum() < 3:
             words = f"L_p - L*_p ends at {gap[-1] / gap[0]:.2g} of its start, with {own[-1]:.3g}"
             raise Undecided(f"{words} of the attention on the own area", "time")
-        # A is a mean over masks that leave a mate unmasked, so (1 - A)^2 is at most the mean
-        # square.
+        # A is the mean of the attention a over masks that leave a mate unmasked, so (1 - A)^2 is at
+        # most the mean of (1 - a)^2 (Jensen).
         chance = law.gamma * rows.mates[rows.names.index(rows.roles(local)[0])]
         visible = chance * law.L**2 * (1 - own[-1]) ** 2 / (2 * gap[-1])
         found.append((2 * exponent(gap[last], 1 - own[last]), visible, own[-1]))

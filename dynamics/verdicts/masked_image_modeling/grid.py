@@ -1,9 +1,9 @@
 r"""Laws and training runs that claims share, hypotheses of claims, and bounds on rounding.
 
-The rate alpha_m starts at about :math:`\gamma (1 - \gamma) (C_s - 1) / (P K)`. In units of
-:math:`K P / C_s` the phases therefore last about equally long at every size. If the latent is a
-constant z, scores z Phi move :math:`z^4` times as fast as with z = 1. The unit of time is therefore
-divided by :math:`E[z^4]`.
+The rate alpha_m of the own correlation starts at about :math:`\gamma (1 - \gamma) (C_s - 1) / (P
+K)`. In units of :math:`K P / C_s` the phases therefore last about equally long at every size. If
+the latent is a constant z, scores z Phi move :math:`z^4` times as fast as with z = 1. The unit of
+time is therefore divided by :math:`E[z^4]`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SLIGHT = {"P": 4096, "C_global": 832, "C_local": 64}
 """Sizes with a small positive gap, Delta = 0.117."""
 SMALL = {"P": 12, "C_global": 8, "C_local": 2, "masked": 3}
 ABOVE, BELOW = (0.9, 0.3), (0.6, 0.4)
-"""(kappa_c, kappa_s) of two families of laws along P: Delta is near 0.5, and near -0.2."""
+"""Exponents (kappa_c, kappa_s) of two families of laws, with Delta near 0.5 and near -0.2."""
 SIZES = (512, 1024, 2048, 4096, 8192)
 MORE_SIZES = (724, 1448, 2896, 5792)
 """Numbers of patches that --thorough adds; above 8192 patches a run takes minutes."""
@@ -86,7 +86,7 @@ def unit(law: Any) -> float:
 
 
 def speed(law: Any) -> float:
-    """Speed E[z^4] of z Phi relative to that at z = 1; the gradient is z^3 f'(z Phi)."""
+    """Speed E[z^4] of the scores z Phi, divided by their speed at the constant latent z = 1."""
     return float(latent_moment(law.z, law.odds, 4))
 
 
@@ -130,7 +130,7 @@ def moment(case: Case, event: str) -> dict[str, float]:
 
 
 def switch(case: Case) -> dict[str, float]:
-    """Time, state and observables at the switch E2; undecided if Phase I is absent or open."""
+    """Time, state and observables at the switch E2; undecided without a Phase I or its end."""
     rho = case.run["rho"]
     if not rho[0] > 1:
         raise Undecided(f"rho starts at {rho[0]:.3g}, so there is no Phase I")
@@ -240,7 +240,7 @@ def rounding_of_rates(law: Any, entry: float) -> float:
 def scale_of(law: Any, largest: float, power: int) -> float:
     """Scale for relative differences: two computations agree within `ROUNDING` times this scale.
 
-    It is the largest value, or more if attention is saturated, where terms of size z^power cancel.
+    This scale is the largest value, or more in saturated attention, where terms z^power cancel.
     `largest`: largest of the compared values; `power`: power of the latent in a term, which is 2
     for a loss or a rate of Ups, 3 for a rate of Phi.
     """

@@ -1,10 +1,11 @@
 r"""Statements that hold for every matrix Q, measured with the full problem at random Q.
 
-They are Appendix A.1, Lemmas A.1, A.8, 5.1, 5.2, equations (3.2) and (5.1), and the key observation
-of Section 5.1. The available text of the paper lacks the formulas of the lemmas; the full problem,
-in a random basis, is compared with those of `theory.papers.masked_image_modeling.averages`.
-Equation (3.2) is the attention of patch p to area a of cluster k, where M are the masked patches,
-u_pq is the attention to q and D normalizes the softmax:
+The statements are Appendix A.1, Lemmas A.1, A.8, 5.1, 5.2, equations (3.2) and (5.1), and the key
+observation of Section 5.1. The available text of the paper lacks the formulas of the lemmas; the
+full problem, in a random basis, is compared with those of
+`theory.papers.masked_image_modeling.averages`. Equation (3.2) is the attention of patch p to area a
+of cluster k, where M are the masked patches, u_pq is the attention to q and D normalizes the
+softmax:
 
 .. math:: \sum_{q \in P_{k,a}} u_{pq} = \frac{1}{D} \Big( e^{z_a \Phi_a}
    \sum_{q \notin M} e^{\Upsilon_{p \to q}} + \sum_{q \in M} e^{\Upsilon_{p \to q}} \Big).
@@ -96,7 +97,7 @@ def at_random_q(case: Case, measure: Callable[[Any, Any, float], float], gradien
     ROUNDING, **AT_RANDOM_Q | {"laws": (CROSSED, grid.SMALL)},
 )  # fmt: skip
 def appendix_a_1(case: Case) -> Row:
-    """Gradient along v^T Q, and change of a row's gradient when other rows of Q change."""
+    """Gradient of the rows v^T Q along features v, and effect of other rows on a row's gradient."""
     law, problem = case.parameters, enumerated(case, 2 * len(SPREADS) + STEPS)
 
     def leak(problem: Any, _: Any, spread: float) -> float:
@@ -117,7 +118,7 @@ def appendix_a_1(case: Case) -> Row:
 
 
 def _size_of(law: Any, entry: float) -> float:
-    """Scale of a difference: the rounding error at `entry` over `ROUNDING`, but at least 1."""
+    """Scale of a difference: rounding error at `entry` divided by `ROUNDING`, but at least 1."""
     return max(1.0, known_error(law, entry) * entry / ROUNDING)
 
 
@@ -198,7 +199,7 @@ def nonconvex(case: Case) -> Row:
                "loss, over its norm"),),
 )  # fmt: skip
 def lemma_a_1(case: Case) -> Row:
-    """Difference of the gradient and the lemma, and of the lemma and finite differences."""
+    """Difference of the gradient from the lemma's, and of the lemma's from finite differences."""
     law, slopes = case.parameters, []
 
     def measure(problem: Any, generator: np.random.Generator, spread: float) -> float:
@@ -249,7 +250,6 @@ def equation_3_2(case: Case) -> Row:
 
 
 def _latents_are_one(law: Any) -> None:
-    """Raise Undecided unless all latents z are 1; else |rate of Ups| <= |rate of Phi| / z."""
     grid.requires()(law)
     if law.z != (1.0,):
         words = "image by image the rate of Ups is at most 1/z of that of Phi"
@@ -268,7 +268,7 @@ def _latents_are_one(law: Any) -> None:
     picture=Picture(TIME, r"rate of $\Upsilon$ over rate of $\Phi$, means", {"equal rates": 1.0}),
 )  # fmt: skip
 def key_observation(case: Case) -> Row:
-    """Rates of Ups over rates of Phi for the same area: in each image, and means over images."""
+    """Ratio of the rates of Ups and Phi for the same area, by image and as means over images."""
     law, found = case.parameters, [_excess(case.parameters, s, case.seed) for s in SPREADS]
     row: Row = dict(zip(("value", "share"), map(float, np.max(found, axis=0)), strict=True))
     if law.K > 1:  # the reduced problem sums rates over clusters
@@ -282,10 +282,10 @@ def key_observation(case: Case) -> Row:
 
 
 def _excess(law: Any, spread: float, seed: int) -> tuple[float, float]:
-    """Largest excess of |rate of Ups| over |rate of Phi|, relative, and largest u/A.
+    """Largest relative excess of |rate of Ups| over |rate of Phi|, and largest share of a key.
 
-    Both are maxima over images and keys, for one random row of Q, whose patch is always masked; u
-    is the attention to a key, A that to the key's area.
+    Both maxima are over images and keys, for one random row of Q, whose patch is always masked. The
+    share of a key is its part of the attention to its area.
     """
     generator = np.random.default_rng(seed)
     images = sampled_images(law, IMAGES, generator)

@@ -82,7 +82,7 @@ ALONE: dict[str, Any] = {
 
 
 def off_chance(P: int, masked: int, size: int) -> Fraction:
-    """Probability that the number of unmasked patches in an area misses its mean by over half."""
+    """Probability that an area's number of unmasked patches is over 3/2 or below 1/2 its mean."""
     mean = Fraction(size * (P - masked), P)
     off = [h for h in range(size + 1) if abs(h - mean) > HALF * mean]
     ways = sum(comb(size, h) * comb(P - size, P - masked - h) for h in off if h <= P - masked)
@@ -164,7 +164,7 @@ def lemma_a_9(case: Case) -> Row:
     also=(Also("least", ">=", -ROUNDING, "least of that difference"),),
 )  # fmt: skip
 def lemma_a_10(case: Case) -> Row:
-    """Loss above the unavoidable error, minus the loss over likely masks, over its bound."""
+    """Loss above the unavoidable error, minus the loss over likely masks, divided by the bound."""
     law, least = case.parameters, []
 
     def measure(problem: Any, generator: np.random.Generator, spread: float) -> float:
@@ -209,7 +209,7 @@ def _patterns_differ(law: Any) -> None:
 
 
 def _shares(case: Case) -> Row:
-    """Share of the first loss above the floor that positions alone and features alone leave."""
+    """Share of the initial loss above the floor that is left with positions or features alone."""
     law, problem = case.parameters, case.system.ReducedPopulation(case.parameters)
     rows, first = problem.rows, problem.observables(problem.initial_state)
     strong, size = np.zeros(problem.layout.size), STRONG / law.L

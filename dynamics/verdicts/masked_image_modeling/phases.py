@@ -26,7 +26,7 @@ from theory.papers.masked_image_modeling.required_sizes import (
 )
 
 STEADY = 1.25
-"""Maximum ratio of early to late exponent at which they count as equal (halves of the sizes)."""
+"""Maximum ratio of exponents, of the smaller and the larger sizes, that count as equal."""
 STILL = 0.1
 """Maximum relative change at which attention counts as unchanged."""
 BOOST = 2.0
@@ -213,7 +213,7 @@ def frozen(case: Case) -> Row:
 
 
 def _vanishing(rows: list[Row], finding: Finding) -> Finding:
-    """Let the largest P decide; undecided if the share is large there but falls with P."""
+    """Let the largest P decide; undecided if its ratio is too large but ratios fall with P."""
     finding = grid.at_largest(rows, finding)
     values = [row["value"] for row in rows]
     falls = bool((np.diff(values) < 0).all())

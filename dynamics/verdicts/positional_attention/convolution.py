@@ -8,8 +8,8 @@ the parametrization and the update rule:
 
 - With (T), free A and Adam the model fits; few rows associate (one specialist row for each set).
 - With A = P^T P and Adam the model fits from most starts, and every row associates within some
-  hundred steps. From other starts it stays at the linear rule sign(Z) for 10,000 steps, where Z is
-  the sum of all z.
+  hundred steps. From other starts the model stays at the linear rule sign(Z) for 10,000 steps,
+  where Z is the sum of all z.
 - With (T), free A and gradient descent the model stays at the linear rule, without association.
 
 Adam moves every entry by about eta in each step, even if its gradient is small. A model therefore
@@ -75,8 +75,8 @@ def fit(
 ) -> dict[str, Any]:
     """Train the model of one kind; return an entry of ``cases`` in `convolution`.
 
-    `name`: name of the kind in `KINDS`; `options`: options of Figure 2. Its ``associated`` is True
-    if every row is associated at the end.
+    `name`: name of the kind in `KINDS`; `options`: options of Figure 2. The entry's ``associated``
+    is True if every row is associated at the end.
     """
     kind, law = KINDS[name], Convolution(localised(parameters)[0])
     given = {"law": law, "dtype": options["dtype"], "feature": "random"}
@@ -95,7 +95,7 @@ def fit(
 
 
 def linear_error(partition: Partition, seed: int, draws: int = DRAWS) -> float:
-    """Error of sign(Z), by draws; Z is the sum of all values (standard error about 3e-4)."""
+    """Error of the rule sign(Z), with the sum Z of all values, by draws (standard error 3e-4)."""
     sizes = np.array([members.size for members in partition.sets])
     sums = np.random.default_rng(seed).standard_normal((draws, sizes.size)) * np.sqrt(sizes)
     return float((np.sign(sums.sum(axis=1)) != np.sign((sums**3).sum(axis=1))).mean())

@@ -34,7 +34,7 @@ TINTS = (
 """Colours of the sets, with their opacity; they are distinct in grey and keep text readable."""
 RED = "#C8102E"
 NARROW = 100.0
-"""Maximum ratio of its limits at which a logarithmic axis has labels at 1, 2 and 5."""
+"""A logarithmic axis has labels at 1, 2 and 5 if the ratio of its limits is at most this."""
 DRAWS = 1000
 """Number of draws among which Figure 3 searches for a data point similar to the paper's."""
 WORDS = {0: "0", 1: "1", -1: "\N{MINUS SIGN}1"}
@@ -42,14 +42,14 @@ EMPIRICAL_RUN = {"samples": 16_000, "eta": 0.02, "steps": 20_000, "dtype": "floa
 PLANES = {"gamma-rho": ("gamma", "rho"), "alpha-gamma": ("alpha", "gamma")}
 BOTH = "both"
 GRID, COARSE = 32, 8
-"""Cells along each side of the first grid, if a gradient takes microseconds or milliseconds."""
+"""Cells along each side of the first grid, for fast (first) and for slow gradients (second)."""
 
 
 def localised(parameters: Any) -> tuple[Partition, int]:
     """Spatially localised sets of C patches, and the number of columns of the grid of patches.
 
-    The grid of D squares and its blocks of C squares are as close to squares as possible. Blocks
-    that tile the grid exist because some h divides the rows while C/h divides the columns.
+    The grid of D squares and its blocks of C squares are as close to squares as possible. Some
+    height h of a block divides the rows while C/h divides the columns, so blocks tile the grid.
     """
     size, members = parameters.D, parameters.C
     rows = max(k for k in range(1, int(size**0.5) + 1) if size % k == 0)

@@ -2,14 +2,14 @@ r"""Figures of exact reduced flows over grids of laws.
 
 - ``association_ends`` shows ends of training over (q, beta), with the sign of the rate of gamma -
   rho at the plateau of Event I.
-- ``event_III`` shows alpha after T1, for two readings of T1. In one, half of the attention is
-  inside the own set (the diagonal alone suffices at large beta). In the paper's, gamma exceeds the
-  largest abs(rho) of the run.
+- ``event_III`` shows alpha after T1, for two readings of T1. At one T1, half of the attention is
+  inside the own set (the diagonal alone suffices at large beta). At the paper's T1, gamma exceeds
+  the largest abs(rho) of the run.
 - ``T1`` shows the time until attention is learned; Theorem 4.1 and the events claim T =
   poly(d)/eta steps.
 
 At the plateau gamma - rho grows at the rate `Plateau.lead`
-(`theory.papers.positional_attention.plateau`). At fixed q(D - C) it falls with D: like
+(`theory.papers.positional_attention.plateau`). At fixed q(D - C) this rate falls with D, like
 :math:`D^{-2}` while the linear part of the activation is small, and like :math:`\nu^{-p}
 D^{-(p+1)}` once :math:`\nu D^{1-1/p}` is large. The paper takes nu = 1/poly(d), so both a fixed nu
 and nu = 1/D^2 are measured.
@@ -57,7 +57,7 @@ READINGS = {
     "T1": "$T_1$: half of the attention\nis inside the own set",
     "T1_paper": r"$T_1$: $\gamma$ exceeds the largest $|\rho|$" "\nof the run",
 }
-"""Event of a reading of T1 -> legend of this reading."""
+"""Name of an event that can be read as T1 -> legend of the event."""
 FIXED, FALLING = "fixed", "falling"
 """Names of two cases of nu: the given nu at all sizes, and nu = 1/D^2."""
 BETA = r"diagonal of $A$, $\beta$"
@@ -151,7 +151,7 @@ def _plateau_line(panel: Axes, law: Any, options: Mapping[str, Any]) -> None:
 
 
 def after_t1(run: Trajectory) -> dict[str, float]:
-    """Final and largest alpha after T1, divided by alpha(T1), for both readings; NaN without T1."""
+    """Final and largest alpha after each T1 of `READINGS`, divided by alpha at T1, or NaN."""
     row: dict[str, float] = {}
     for name in READINGS:
         event = run.events[name]

@@ -1,8 +1,8 @@
 """Figure of Section 6 on real images: tables, accuracies, p-values and maps of association.
 
 A map of association shows, for each displacement (down, across) but zero, the mean of <p_i, p_j>
-over all seeds and all pairs of patches with this displacement. Its unit is the contrast; an average
-pair has the value 0 (`dynamics.images.association`).
+over all seeds and all pairs of patches with this displacement. The unit of a map is the contrast;
+an average pair has the value 0 (`dynamics.images.association`).
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ Lemma 4.1 is measured on gradient descent over every entry of A. Lemma 4.2 is me
 the part of the gradient orthogonal to w* must vanish as their number N grows. Lemma 4.3 is measured
 along the reduced flow by the constants that its bounds hide. With :math:`\kappa` the largest
 :math:`|z|/C` of a random set, the three scalars can classify every sample iff
-:math:`(L-1)\,\kappa^p < 1` (`theory.papers.positional_attention.separability`). Full attention is
-measured on both sides of this criterion.
+:math:`(L-1)\,\kappa^p < 1` (`theory.papers.positional_attention.separability`). The error at full
+attention is measured at sizes that meet this criterion and at others.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ TINY = 1e-300
 """Lower limit of a constant in Lemma 4.3, so that a constant below 0 has a logarithm."""
 BETAS = (0.3, 1.0, 2.0)
 FAR = 1e3
-"""Value of (beta - rho) times the scale at full attention; attention between sets is then 0."""
+"""Difference of logits, (beta - rho) times the scale, at which attention between sets is 0."""
 CHECKED = ((8, 2, 3), (9, 3, 3), (12, 3, 3), (15, 3, 3), (16, 4, 3), (20, 2, 3), (16, 4, 5))
 """Sizes (D, C, p); the criterion (L-1) kappa^p is below 1 for some and above 1 for others."""
 
@@ -157,7 +157,7 @@ def simplification_3_1(case: Case) -> dict[str, Any]:
     laws=REGIME, words="{value:.2g}, and {without:.1g} at nu = {tiny:g}",
 )  # fmt: skip
 def role_of_nu(case: Case) -> dict[str, Any]:
-    """Rate of alpha at v = 0, with the activation's linear part and with almost none (nu)."""
+    """Rate of alpha at v = 0, with the linear part nu of the activation and with almost none."""
     tiny = 1e-12 * case.parameters.nu
     value, without = (
         -float(case.system.ReducedPopulation(each).gradient(np.zeros(3))[0])

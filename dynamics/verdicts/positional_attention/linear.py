@@ -3,7 +3,8 @@ r"""Definition 2.1, Theorems 3.1 and 3.2: exact errors with and without the part
 Given y = +1, the labelling function :math:`f^\star = \sum_l Thr_{0.9C}(z_l)` and :math:`Z = \sum_l
 z_l` are sums over independent sets (`label_law`). A generalized linear model g depends on X through
 one score. With weights :math:`3^j` the score determines every :math:`x_j`, so some link equals the
-sign of f*. Then :math:`\Pr[f^\star g \leq 0] = \Pr[f^\star = 0]`, the minimum over all g.
+sign of f*. This g has the error :math:`\Pr[f^\star g \leq 0] = \Pr[f^\star = 0]`, the minimum over
+all g.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def equal_weights(law: Size) -> float:
     picture=Picture("q(D - C) / C^2", "Pr[f* g <= 0], equal weights", {"1/8": BOUND}, LINEAR),
 )  # fmt: skip
 def theorem_3_1(case: Case) -> dict[str, Any]:
-    """Minimum error over weights and links, and over links at equal weights; ties are errors."""
+    """Minimum error over weights and links, and over links at equal weights; a tie is an error."""
     D, C, q = size = _size(case.parameters)
     chances = np.linspace(0.0, min(1.0, 2 * C**2 / (D - C)), 21)[1:]
     errors = [equal_weights((D, C, float(chance))) for chance in chances]
@@ -133,7 +134,7 @@ def definition_2_1(case: Case) -> dict[str, Any]:
     "nu -> 0, with {finite:.3g} at nu=0.001 and alpha=0.3; it falls as D^-{exponent:.2f}",
 )  # fmt: skip
 def theorem_3_2(case: Case) -> dict[str, Any]:
-    """Exponent in D of the error if sets attend to the next one, and attention of encodings."""
+    """Exponent in D of the error if sets attend to the next one, and association of encodings."""
     D, C, q = size = _size(case.parameters)
     p, partition = case.parameters.p, Partition.contiguous([C] * (D // C))
     if (8 * D / C) ** 2 * (2 * C + 1) * 2 * C**p > MOST_ADDITIONS:

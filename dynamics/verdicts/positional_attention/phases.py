@@ -19,13 +19,13 @@ from theory.papers.positional_attention.linear_rules import sign_rule_error
 LONG = 1e6
 DRAWS, AT_ONCE = 400_000, 4_000_000
 NEAR = 0.1
-"""Maximum share of the gap (linear rule's minus irreducible error) that is left if learned."""
+"""Maximum excess over the irreducible error, divided by the linear rule's excess, if learned."""
 STILL = 0.05
-"""Maximum relative change of G up to T0 at which attention counts as unchanged."""
+"""Maximum relative change of own attention G up to T0 at which G counts as unchanged."""
 CLEAR = 10.0
 """Minimum difference of the errors of sign(Z) and the best rule, in standard errors."""
 LINEAR_LEFT = 0.5
-"""Minimum share of that gap that is left if a model has not generalised."""
+"""Minimum excess over the irreducible error, divided by the linear rule's, if not generalised."""
 LARGEST_ALPHA, ALPHAS = 1e2, 400
 """Maximum a in v = a w*, and number of a on a logarithmic grid from 1e-3 times alpha0."""
 HIGH = 2.0
@@ -44,7 +44,7 @@ LATE = (
 
 
 def sampled_error(law: Any, state: FloatArray, seed: int) -> tuple[float, float]:
-    """Population error of (alpha, gamma, rho) by draws, and its standard error; ties are half."""
+    """Error of (alpha, gamma, rho) by draws, and its standard error; a tie is half an error."""
     found = derived_observables(state[None], np.zeros((1, 3)), law)
     own, mate, other = (float(found[name][0]) for name in ("Lambda", "Gamma", "Xi"))
     types, size, (plus, minus, none) = law.set_law.types, law.D, law.set_law.types.T
@@ -83,7 +83,7 @@ def event_of(case: Case, name: str) -> Event:
 def errors_at(case: Case, state: FloatArray) -> dict[str, float]:
     """Errors of a state (alpha, gamma, rho), of sign(Z) and of the best rule.
 
-    The value ``left`` is the error above the best rule's, divided by the same for sign(Z).
+    The value ``left`` is the error's excess over the best rule's, divided by that of sign(Z).
     """
     law = case.parameters
     error, margin = sampled_error(law, state, case.seed)
@@ -158,7 +158,7 @@ def event_1_updates(case: Case) -> dict[str, Any]:
     **ACROSS, words="{value:.3g} to {most:.3g} times, T1 = {T1:.3g}",
 )  # fmt: skip
 def event_2_increments(case: Case) -> dict[str, Any]:
-    """Ratio of the rates of gamma and |rho| from T0 to T1 (half of the attention is inside)."""
+    """Ratio of the rates of gamma and |rho| from event T0 to event T1."""
     last, first = event_of(case, "T1"), case.run.events["T0"]
     _, gamma, rho = _rates(case, first.time, last.time).T
     ratios = gamma / np.abs(rho)
@@ -184,7 +184,7 @@ def event_2(case: Case) -> dict[str, Any]:
         above = later > largest
         rising = np.diff(later[: 1 + np.append(above, True).argmax()]) > 0
         passed[horizon] = later.size > 1 and bool(above.any() and rising.all())
-    lost = not passed[HORIZONS[-1]]  # later growth of |rho|: the result depends on T
+    lost = not passed[HORIZONS[-1]]  # |rho| grows later: the result depends on T
     every = np.maximum.accumulate(np.abs(run["rho"]))[1:]
     return {
         "value": max(ratios), "holds": (None if lost else True) if any(passed.values()) else False,
@@ -198,7 +198,7 @@ LITERAL = "T1 where gamma exceeds the largest |rho| of the run"
 
 
 def _after(case: Case, which: int) -> dict[str, Any]:
-    """Row with the measurement `which`, for T1 in the reading here and in the literal reading.
+    """Row with the measurement `which`, for T1 as interpreted here and for T1 as worded.
 
     Measurement 0 is final alpha divided by alpha at T1, 1 is final alpha divided by its maximum
     since T1, and 2 is the share of records at which alpha rises. Rises are differences of records,

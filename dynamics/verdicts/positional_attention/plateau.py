@@ -2,7 +2,7 @@ r"""Ends of training, predicted at the plateau of Event I.
 
 At the plateau the exact sign of the rate of gamma - rho is known
 (`theory.papers.positional_attention.plateau`). A flow ends with association if gamma is above rho.
-It ends without association if gamma is below rho; gamma then falls like -ln(time), while rho
+A flow ends without association if gamma is below rho; gamma then falls like -ln(time), while rho
 converges.
 """
 
@@ -27,7 +27,7 @@ from theory.papers.positional_attention.plateau import Plateau
 END = 1e7
 """Final time of a flow."""
 APART = 1.0
-"""Minimum |gamma - rho| times the scale at the end of a flow; attention then differs e-fold."""
+"""Minimum final |gamma - rho|, times the scale, at which the end of a flow counts as decided."""
 ENOUGH = 0.95
 """Minimum share of cases that end as predicted, if the claim holds."""
 SIZES = ((9, 3, MIXED), (12, 3, ANY), (16, 4, ANY))
@@ -73,7 +73,7 @@ def ending(run: Trajectory) -> dict[str, Any]:
 
 
 def positive_diagonal(parameters: Any) -> None:
-    """Raise Undecided unless beta > 0; else Definition 2.2 fails, or A does not move."""
+    """Raise Undecided unless the diagonal beta is positive."""
     if parameters.beta <= 0:
         raise Undecided(
             "at beta <= 0 a patch is not among its own C largest, or A does not move", "law"

@@ -1,14 +1,14 @@
 """Section 6 on real images: networks, patch association along training, and claims.
 
 Three networks (`dynamics.images.networks`) are compared: two transformers that differ only in their
-attention, which is vanilla or positional, and a convolutional control. Adam trains them at one
+attention, which is vanilla or positional, and a convolutional control. Adam trains all three at one
 learning rate, from several seeds, without augmentation, on original images and on images with
 permuted blocks of s x s pixels (the paper's grid shuffle of size s).
 
 Positions start as N(0, s_P^2) with the spread s_P. At the spread 0.02, vanilla attention must learn
 positions before it can tell patches apart. At the spread 1, positions differ from the start and
-hardly move. Association is measured from the small spread; vanilla attention reaches its best
-accuracy from the large one.
+hardly move. Association is measured at the spread 0.02; vanilla attention reaches its best accuracy
+at the spread 1.
 
 By default claims are measured on the digits for 500 steps; ``thorough`` selects the protocol of the
 figure ``images``. A contradiction at one learning rate stays undecided.
@@ -48,7 +48,7 @@ SMALL, LARGE = 0.02, 1.0
 LEVEL = 0.01
 """Patches count as associated if the Holm-corrected p-value of all seeds is below this."""
 DEFICIT = 0.03
-"""Maximum deficit in accuracy at which positional attention competes (the paper's, on ImageNet)."""
+"""Maximum deficit in accuracy of a competitive network, the paper's deficit on ImageNet."""
 QUICK_STEPS = (250, 500)
 SHUFFLES = (1, 2, 4)
 """Sides of the permuted blocks of pixels; all divide the side of a digit."""
@@ -127,7 +127,7 @@ class Trials:
 
     @property
     def views(self) -> list[tuple[str, bool, str, bool]]:
-        """Measured associations: (network, whether shuffled, matrix, whether as shown).
+        """Measured associations: (network, whether shuffled, matrix, whether in shown places).
 
         The matrix is the positions' Gram matrix; positional attention also has its scores. Shown
         neighbours are those in the shuffled images.
@@ -157,7 +157,7 @@ class Trials:
 
     @cached_property
     def corrected(self) -> Mapping[tuple[Any, ...], float]:
-        """(view, steps) -> `p_value`, Holm-corrected over all views, at the start and each end."""
+        """`p_value` by (view, steps), Holm-corrected over all views at the start and each end."""
         keys = [(*view, steps) for view in self.views for steps in (0, *self.plan.steps)]
         values = protocol.holm([self.p_value(*key) for key in keys])
         return dict(zip(keys, values.tolist(), strict=True))
@@ -246,7 +246,7 @@ def figure_1a(case: Case) -> dict[str, Any]:
     picture=P_VALUES,
 )  # fmt: skip
 def figure_5c(case: Case) -> dict[str, Any]:
-    """P-values for neighbours in original and in shuffled images, after training on the latter."""
+    """P-values for original and for shuffled neighbours, after training on shuffled images."""
     row = _p_values(case, moved=True)
     # A large p-value does not exclude an association.
     return row | ({"open": "trials"} if row["shown"] >= LEVEL else {})

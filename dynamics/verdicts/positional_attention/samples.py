@@ -1,4 +1,4 @@
-"""Gradient descent on samples: Theorem 4.2 and Figure 4 from a random start, and effects of N.
+"""Theorem 4.2 and Figure 4 by descent on samples from a random start; effects of their number.
 
 Association and test error are measured with many and with few samples. At a small size, training is
 long enough to test "any T". The figure ``deviation`` shows the distance, about N^(-1/2), of orbit
@@ -111,7 +111,7 @@ def theorem_4_2(case: Case) -> dict[str, Any]:
     row["few"] = f"; N={count // FEW:,}: {share:.0%} and {worse:.2%}"
     row["curves"] |= {f"N={count // FEW:,}": (few.time[1:], few["patch_association"][1:])}
     if count == SAMPLES and share >= shares[-1] and worse <= error / 0.9:
-        del row["open"]  # more samples would not decide it
+        del row["open"]  # more samples would not decide the claim
     return row
 
 
@@ -147,7 +147,7 @@ def figure_4(case: Case) -> dict[str, Any]:
 def deviation(
     system: System, parameters: Any, counts: Sequence[int], seeds: Sequence[int]
 ) -> dict[str, FloatArray]:
-    """Difference of orbit means, after 200 steps on noise-free samples, and the reduced run.
+    """Difference between orbit means and the reduced run, after 200 steps on noise-free samples.
 
     The learning rate is 0.02. The law needs d = 1 and sigma = 0; `counts` are the numbers N. For
     each reduced scalar the signed differences have shape (counts, seeds).

@@ -3,14 +3,15 @@ r"""Theorems 5.1 and 5.2: the value vector is fine-tuned on a new feature, with 
 The downstream law has the same sets, and neither the law nor gradient descent prefers a feature.
 Fine-tuning is therefore gradient descent on (E) from a small random v, with learning rate 0 for A.
 Errors are rescaled: 0 is the irreducible error, and 1 is the error of sign(Z), which needs no
-attention. Uniform attention is a linear rule, with an error of at least 1. Errors are medians over
-seeds, because with one sample v may grow along a patch with -y and learn the opposite feature.
+attention. Uniform attention is a linear rule, with a rescaled error of at least 1. Errors are
+medians over seeds, because with one sample v may learn the opposite feature, from a patch of sign
+-y.
 
 Without the sets, one algorithm applies sign(Z) to the leading direction of all patches. One sample
 has about C + q(D - C) patches with a feature; this number is the eigenvalue of the feature. The
 eigenvalue of the noise is at most :math:`(1 + \sqrt{D/d})^2`, so one sample shows the feature at
-every D. The remaining error is that of sign(Z), which is the minimum over all algorithms with few
-samples (`least_samples`).
+every D. The error of sign(Z) remains; with few samples it is the minimum over all algorithms
+(`least_samples`).
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def orbit_logits(law: Any, state: ArrayLike) -> FloatArray:
 
 
 def attentions(system: System, law: Any) -> tuple[dict[str, FloatArray], dict[str, float]]:
-    """Logits A, shape (D, D), of the true sets, late and early pre-training, uniform attention.
+    """Logits A, shape (D, D), by name: for the true sets, for two pre-trained states, uniform.
 
     The second mapping has, for each of these A, the share G/D of the attention inside the own set.
     """

@@ -1,8 +1,8 @@
 """Section 4.2: deviations of a random start from the three scalars, and their growth.
 
-Two measurements use the exact population dynamics. One is the amplification Phi_max of small
-deviations from the symmetric manifold (`dynamics.analysis.transverse_stability`), the other is the
-full population flow from A_ij ~ N(0, omega^2). The figures ``transverse`` and ``omega`` show both.
+Two measurements use the exact population dynamics: the amplification Phi_max of small deviations
+from the symmetric manifold (`dynamics.analysis.transverse_stability`), and the full flow from A_ij
+~ N(0, omega^2). The figures ``transverse`` and ``omega`` show both measurements.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LARGER = (1e-2, 5e-2)
 """Spreads omega of the start that are larger than the paper assumes."""
 HORIZON, RECORDS = 1e5, 240
 AFFORDABLE, FEW_RECORDS = 1e8, 48
-"""Maximum of multisets times Hessian entries for a stability; number of states of its run."""
+"""Maximum number of multisets times Hessian entries (first), number of states of a run (second)."""
 SAFE = 1.0
 """Maximum omega * Phi_max at which deviations stay below the scale of A in the softmax."""
 
@@ -83,7 +83,7 @@ def _growth(reduced: Any, law: Any, horizon: float) -> TransverseGrowth:
 
 @lru_cache(maxsize=16)
 def perturbed(full: Any, law: Any, seed: int, horizon: float) -> Trajectory:
-    """Full population flow; A starts with noise of spread omega off its diagonal; cached."""
+    """Cached full population flow from a matrix A with noise of spread omega off the diagonal."""
     problem = full(law)
     start, noise = problem.initial_state, np.random.default_rng(seed).normal(size=(law.D,) * 2)
     matrix = problem.layout.part(start, "A")  # writes into start

@@ -1,4 +1,4 @@
-"""Attention in Proposition 2, its rate, Figures 4 and 7, and both readings of equation (1)."""
+"""Attention in Proposition 2 and Figures 4 and 7, its rate, and two forms of equation (1)."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from dynamics.verdicts.shallow_vit.tokens import mean_losses
 from theory.papers.shallow_vit.attention_limits import ceiling_of_samples
 
 CLOSE, MEAN_CLOSE = 0.95, 0.9
-"""Minimum attention that counts as close to 1: of each query, and of their mean (Figure 4)."""
+"""Minimum attention close to 1 for each query (first) and for their mean in Figure 4 (second)."""
 LONG = 10.0
-"""Margin, divided by sqrt(m), of the run that measures the rate; a large one prolongs training."""
+"""Margin, divided by sqrt(m), of the run that measures the rate; large margins prolong training."""
 FINE = 0.02
-"""Learning rate of that run; larger steps break the symmetry of the patterns."""
+"""Learning rate at the margin `LONG`; larger steps break the symmetry of the patterns."""
 APART = 0.05
 """Maximum difference of final attention between numbers of patterns at which the claim holds."""
 STEPS, RECORD = 640, 10
@@ -92,7 +92,7 @@ def proposition_2(case: Case) -> dict[str, Any]:
     picture=Picture("time", "1 - attention of relevant queries"),
 )  # fmt: skip
 def rate(case: Case) -> dict[str, Any]:
-    """Exponent in time of 1 - attention of relevant queries, in the last quarter of training.
+    """Exponent in time of the attention that relevant queries lack, late in training.
 
     With confusion tokens the row is undecided, because 1 - attention then has a positive limit.
     """
@@ -102,7 +102,7 @@ def rate(case: Case) -> dict[str, Any]:
         raise Undecided(f"only {late.sum()} records in the last quarter of training", "time")
     if not (left[late] > 0).all():
         raise Undecided("all attention is on relevant tokens, up to rounding", "precision")
-    # Medians of both halves are used, as steps can be unstable briefly before the loss is zero.
+    # Medians of the quarter's halves are used, as steps can be unstable before the loss is zero.
     halves = late & (time < 0.875 * time[-1]), time >= 0.875 * time[-1]
     (t0, y0), (t1, y1) = ((np.median(time[half]), np.median(left[half])) for half in halves)
     slope = float(np.log(y1 / y0) / np.log(t1 / t0))
@@ -133,7 +133,7 @@ def noisy_run(case: Case) -> tuple[Any, Trajectory]:
     picture=Picture("step", TO_RELEVANT, {"close to 1": MEAN_CLOSE}, LINEAR),
 )  # fmt: skip
 def figure_4(case: Case) -> dict[str, Any]:
-    """Mean attention to relevant tokens if tokens are noisy; the claim has both margins."""
+    """Mean attention to relevant tokens at the end of training on noisy tokens."""
     relevant, top = case.run["relevant"], limit(case.parameters, case.problem.reader)
     return {
         "value": relevant[-1], "start": relevant[0], "ceiling": 1.0 if top is None else top,
@@ -181,7 +181,7 @@ def in_both_readings(law: Any) -> list[Any]:
 
 
 def _compared(rows: list[Row], finding: Finding) -> Finding:
-    """Measure the ratio of steps: output weights per neuron and position, over those per neuron."""
+    """Measure the steps with output weights per position, divided by the steps without."""
     if any(row["holds"] is None for row in rows):
         return finding
     ratio = rows[1]["value"] / rows[0]["value"]
@@ -196,7 +196,7 @@ def _compared(rows: list[Row], finding: Finding) -> Finding:
     QUERIES + ")", picture=Picture("step", TO_RELEVANT, scales=LINEAR),
 )  # fmt: skip
 def equation_1(case: Case) -> dict[str, Any]:
-    """Steps to zero training loss, and final attention, in one reading of equation (1)."""
+    """Steps to zero training loss, and final attention, for one kind of output weights."""
     step = runs.step_of_rest(case.problem, case.run)
     if step is None:
         raise Undecided("zero training loss is not reached", "time")

@@ -1,4 +1,4 @@
-"""Exact statements without noise: closure, inner products, odds, collapse, conventions.
+"""Exact statements on training without noise, such as the closure on patterns.
 
 Runs on patterns are compared with runs on tokens and with recursions. The statements hold at any
 step size and start, so one difference beyond rounding contradicts a statement.
@@ -27,13 +27,13 @@ from theory.papers.shallow_vit.attention import PARTS
 
 ROUNDING = 1e-12
 LIKE_A_PERTURBATION = 1e3
-"""Rounding may explain a difference of at most this multiple of a perturbed start's effect."""
+"""Rounding may explain a difference up to this factor times the effect of a perturbed start."""
 STEPS = 300
 SMALL: dict[str, Any] = {"m": 60, "L": 20, "alpha_confusion": 0.1}
 TRAINING: Mapping[str, dict[str, int]] = {
     "fixed": {}, "fixed_disc": {"samples": 12, "batch": 4}, "iid": {"samples": 10},
 }  # fmt: skip
-"""Kind of data -> arguments of the problem; ``fixed`` has two distinct samples by itself."""
+"""Kind of data -> arguments of the problem; ``fixed`` data always have two distinct samples."""
 EACH = (
     SMALL, SMALL | {"data": "fixed_disc"}, SMALL | {"data": "iid"},
     SMALL | {"data": "fixed_disc", "output_weights": "per_position"},
@@ -48,7 +48,6 @@ def exactly(source: str, quantity: str, laws: Sequence[Mapping[str, Any]] = EACH
 
 
 def _made(case: Case, view: str = "ReducedPopulation", **changed: Any) -> Any:
-    """Problem (`view`) of a case, with some parameters changed."""
     law = case.parameters
     training = TRAINING[law.data] if law.output_weights == "shared" else {"samples": 8}
     return getattr(case.system, view)(replace(law, **changed), seed=case.seed, **training)

@@ -49,7 +49,7 @@ def growth(values: FloatArray) -> Estimate:
 
 
 def row_of(found: Trials, x: Sequence[Any], curves: dict[str, FloatArray], **more: Any) -> Row:
-    """Row of a claim: curves against x, where shares are in percent, and the number of seeds."""
+    """Row with `curves` against `x`, as percentages, and with the number of seeds in `found`."""
     drawn = {label: (x, 100 * shares) for label, shares in curves.items()}
     return {**more, "seeds": found.values.shape[-1], "curves": drawn}
 

@@ -30,7 +30,7 @@ HORIZONS = (250, 1000, 5000, STEPS)
 SEEDS, MORE_SEEDS = 3, 60
 RATES, SIGMAS = (0.025, 0.05, 0.1), (0.0, 0.1, 0.2, 0.3)
 STARTS = {"sigma": (0.0, 0.1, 0.2), "delta": (0.0, 0.2, 0.4)}
-"""Errors of the initial values (sigma) and of the initial keys and queries (delta) that vary."""
+"""Tested errors of the initial values (sigma), and of the initial keys and queries (delta)."""
 STRAIGHT = 0.99
 """Minimum R^2 at which points count as a straight line."""
 OVER_ALPHA = Picture(r"$1/\alpha_*$", "steps to zero training loss")
@@ -142,7 +142,7 @@ def in_proportion(case: Case) -> Row:
 
 @claim("Figure 2, other shares", R2, ">=", STRAIGHT, **FIGURE_2)
 def not_in_proportion(case: Case) -> Row:
-    """Line fits for families that violate (8) in part: R^2 of all points, and where (8) is met.
+    """Line fits to all points, and to those that meet (8), for families that violate (8) in part.
 
     The row is undecided, because the paper does not give the shares in its figure.
     """

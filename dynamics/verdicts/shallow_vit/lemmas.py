@@ -1,9 +1,9 @@
 """Lemmas 1 to 4 and equation (70): lucky neurons, their growth, and inequalities.
 
 By Definition 2, lucky neurons are within the angle sigma of p_1; in ten dimensions none exist
-(Lemma 3). The other lemmas are therefore read for neurons by their gates: W with a > 0 and open to
-query 1 of the positive sample, U with a < 0 and open to query 2 of the negative sample. The literal
-words are measured too, if possible, in four dimensions with many neurons.
+(Lemma 3). The other lemmas are therefore tested on neurons selected by gates. The set W has output
+weights a > 0 and gates open to query 1 of the positive sample; the set U has a < 0 and gates open
+to query 2 of the negative sample. Definition 2 is tested too, in four dimensions with many neurons.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ CHANCES, NUMBERS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.001), (1, 2, 4, 16, 64, 256)
 SMALLEST = 1e-250
 """Minimum tail probability from which a constant is computed."""
 DISTANCES, SHARE = (0.1, 0.01, 0.001, 0.0001), 0.2
-"""Relative distances of alpha_* from the pole in (70); alpha_* to start from without a pole."""
+"""Relative distances of alpha_* above its limit (first), and the limit if (70) and (8) set none."""
 
 
 def lucky_neurons(law: Any) -> None:
@@ -61,7 +61,7 @@ LUCKY: dict[str, Any] = {"run": to_rest(), "require": lucky_neurons, "varies": O
 
 
 def _lucky_at_start(case: Case, sides: slice = slice(2)) -> Any:
-    """Membership in W and U, read by gates, at the start; undecided if a requested set is empty."""
+    """Neurons of the sets W and U at the start, as masks; undecided if a requested set is empty."""
     both = runs.lucky(case, 0)
     if not both[sides].any(axis=1).all():
         W, U = both.sum(axis=1)
@@ -91,8 +91,8 @@ def starts(case: Case) -> list[tuple[Any, Any]]:
 def lost_by_definition(case: Case) -> Row:
     """Numbers of neurons in W or U (Definition 2) at the start, and of those that leave later.
 
-    The row is that of the step size and seed with the fewest lost neurons; it is empty if a run has
-    no such neuron.
+    The row is that of the step size and seed with the fewest lost neurons; the row is empty if no
+    neuron is lucky at the start of a run.
     """
     row: Row = {}
     for repeat in (case.repeat, *repeats(*ONCE)):
@@ -178,7 +178,7 @@ def _of_the_hinge(rows: list[Row], finding: Finding) -> Finding:
     picture=Picture(TIME, r"$\|q_1\|^2$"),
 )  # fmt: skip
 def growth_of_keys(case: Case) -> Row:
-    """Growth of |q_1|^2 in time, and direction of q_1; the hinge stops before log t shows."""
+    """Growth of the squared length of the query q_1 in time, and direction of q_1."""
     time, squares, keys = case.run.time, case.run["q1_norm2"], case.run["K"][:, :, 0]
     if np.ptp(squares) == 0:
         raise Undecided("q_1 does not move", "law")

@@ -1,13 +1,13 @@
 r"""Laws and training runs that claims of the shallow ViT share, and the hypothesis of Theorem 1.
 
-The paper has the margin 1 and output weights :math:`\pm 1/\sqrt m`. Its proof has output weights
-:math:`\pm 1/m`, which is equivalent to the margin :math:`\sqrt m` at the same step size. Equation
-(1) prints output weights :math:`a_{(l)}` for each position l (``output_weights="per_position"``),
-but in the proof a neuron has one sign, as by default here. Claims on patterns assume tokens without
-noise.
+The paper has the margin 1 and output weights :math:`\pm 1/\sqrt m`. The paper's proof has output
+weights :math:`\pm 1/m`, which is equivalent to the margin :math:`\sqrt m` at the same step size.
+Equation (1) prints output weights :math:`a_{(l)}` for each position l
+(``output_weights="per_position"``), but in the proof a neuron has one sign, as by default here.
+Claims on patterns assume tokens without noise.
 
 The hypothesis is that all weights are trained with the hinge max{1 - y F, 0} of (2), and that the
-sizes meet the conditions of Theorem 1 at tau = 0; for other laws a claim is undecided.
+sizes meet the conditions of Theorem 1 at tau = 0. For other laws a claim is undecided.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def enough_neurons(law: Any) -> None:
 
 
 def other_training(law: Any) -> str:
-    """Sentence on frozen weights or a loss other than the hinge of (2); empty without them."""
+    """Sentence that names frozen weights and a loss other than the hinge of (2), or empty text."""
     verb = {"attention": "is", "values": "are"}.get(law.frozen)
     here = [f"{law.frozen} {verb} frozen"] if verb else []
     here += [] if law.loss == "hinge" else [f"the loss is {law.loss}"]
@@ -213,7 +213,7 @@ def line(x: ArrayLike, y: ArrayLike) -> tuple[float, float, float]:
 
 
 def growth_row(name: str, x: Sequence[float], values: ArrayLike) -> dict[str, Any]:
-    """Row of a claim that values, shape (n, seeds), grow with x: slope over its standard error."""
+    """Row of a claim that values, shape (n, seeds), grow with x: their slope in standard errors."""
     every = np.asarray(values, dtype=np.float64)
     slopes, means = np.polyfit(x, every, 1)[0], every.mean(axis=1)
     slope, error = float(slopes.mean()), float(slopes.std(ddof=1) / sqrt(slopes.size))
@@ -224,5 +224,5 @@ def growth_row(name: str, x: Sequence[float], values: ArrayLike) -> dict[str, An
 
 
 def significant(errors: float) -> bool | None:
-    """Whether a slope, given in standard errors, supports growth; None if it decides nothing."""
+    """Whether a slope, given in standard errors, supports growth; None for a slope in between."""
     return True if errors > CLEARLY else False if errors < -ERRORS else None

@@ -125,7 +125,7 @@ def generalization(case: Case) -> Row:
 
 
 def of_all_trials(rows: list[Row], finding: Finding) -> Finding:
-    """Add a literal finding: confidence limits of the probability that a trial succeeds."""
+    """Add a finding on the claim as worded: confidence limits of the probability of success."""
     from scipy.stats import binomtest
 
     known = [row for row in rows if "trials" in row]
@@ -154,7 +154,7 @@ def samples(case: Case) -> Row:
     family=frozen_laws, words="N50={told}, median steps {slower:.2g} times those with attention",
 )  # fmt: skip
 def proposition_1(case: Case) -> Row:
-    """N50 with frozen attention, and ratio of its steps to those with trained attention."""
+    """N50 with frozen attention, and ratio of the steps with frozen and with trained attention."""
     found, trained = trials(case), as_trained(case)
     x, slower = 1 / case.parameters.alpha_star, found.median / trained.median
     return _row_of(found.n50, x, slower=slower)
@@ -171,7 +171,7 @@ def figure_3(case: Case) -> Row:
 
 
 def _of_the_bounds(rows: list[Row], finding: Finding) -> Finding:
-    """Add a literal finding: the ratio of bounds (13) and (10) at sigma = tau = 0, zeta = 1."""
+    """Add a finding on the claim as worded: ratio of bounds (13) and (10) at sigma = tau = 0."""
     x = np.array([row["x"] for row in rows])
     power = exponent(x, x**4 / x**2)
     literal = Finding(
@@ -195,7 +195,7 @@ def remark_1(case: Case) -> Row:
 
 
 def _of_both_variables(rows: list[Row], finding: Finding) -> Finding:
-    """Add fits of N50 in 1/alpha_* and in 1/(alpha_* - alpha_#), and a literal finding."""
+    """Add fits of N50 in two variables to the reason, and a finding on the claim as worded."""
     finite = [row for row in rows if isfinite(row["value"])]
     n50 = [row["value"] for row in finite]
     r2 = [runs.line([row[x] ** 2 for row in finite], n50)[2] for x in ("x", "gap")]
@@ -218,7 +218,7 @@ def _of_both_variables(rows: list[Row], finding: Finding) -> Finding:
     words="N50={told}, at a quarter of the step size {quarter}",
 )  # fmt: skip
 def figure_1a(case: Case) -> Row:
-    """N50 of a law: with drawn token ratios, equal ratios, and a quarter of the step size."""
+    """N50 with drawn token ratios, with equal ones, and with a quarter of the step size."""
     law, quarter = case.parameters, "not run"
     same = trials(case, replace(law, data="fixed"), counts=COUNTS[:4], trials=TRIALS).n50
     if law.alpha_star in (0.28, 0.34):

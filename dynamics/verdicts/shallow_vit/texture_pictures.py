@@ -33,7 +33,7 @@ SMALL: dict[str, Any] = {"fontsize": 9}
 
 
 def rows(whole: Trials, pair: Trials) -> list[dict[str, Any]]:
-    """Rows of a table of accuracies: all classes by alpha_* and N, then the pair by alpha_*."""
+    """Rows of a table of accuracies: all classes by alpha_* and N, then two classes by alpha_*."""
     successes = whole.successes()
     table: list[dict[str, Any]] = [
         {"alpha_*": round(share, 2), "N": count, "accuracy": str(estimate(whole.values[a, n])),

@@ -2,13 +2,14 @@ r"""Section 4.2 on small images: objects on textures, with background patches dr
 
 The paper puts CIFAR-10 images of 26 x 26 pixels into ImageNet plants of 32 x 32, so that
 :math:`\alpha_\star \approx 0.66` of the tokens are relevant. Here a digit of 8 x 8 pixels is put
-into a texture of 10 x 10: 16 of 25 patches, 0.64. A small vision transformer
+into a texture of 10 x 10, so 16 of 25 patches are relevant, or 0.64. A small vision transformer
 (`dynamics.images.networks`) is trained from scratch on N images. Training and test images lose the
 same share of background patches, at random.
 
 With a spurious background there are two classes (birds and airplanes in the paper, two digits
 here). The texture is the background of 90 % of the training images of one class and of 10 % of the
-other; other images have a clean background. In test images both shares are 50 %.
+other; other images have a clean background. Half of the test images of either class have the
+texture.
 """
 
 from __future__ import annotations
@@ -210,7 +211,7 @@ def _once(scene: Scene) -> tuple[float, ...]:
 
 
 def _grid(scene: Scene, folder: Path | None, **axes: Sequence[Any]) -> Any:
-    """Accuracies over a grid of the scene's fields, shape (*axes, groups)."""
+    """Accuracies over a grid of the scene's fields, shape (*axes, groups of test images)."""
     every = itertools.product(*axes.values())
     scenes = [replace(scene, **dict(zip(axes, each, strict=True))) for each in every]
     return np.array(train_all(scenes, folder)).reshape(*map(len, axes.values()), -1)

@@ -28,7 +28,7 @@ from theory.papers.shallow_vit.data_law import SPARSIFIERS, rounded
 
 LAW: dict[str, Any] = {"alpha_star": 0.3, "alpha_confusion": 0.1, "m": 300, "data": "fixed_disc"}
 FIGURE_5 = LAW | {"alpha_star": 0.6, "alpha_confusion": 0.05, "delta": 0.5}
-"""Shares and delta of Figure 5; like its 80 samples they are recalled here."""
+"""Shares and delta of Figure 5, recalled here like the figure's 80 samples."""
 FEW, SAMPLES, FIGURE_5_SAMPLES = 10, 20, 80
 PARTS_OF_TAU = (0.0, 0.5, 1.0)
 NOISY: dict[str, Any] = {"noisy_share": 0.2, "noisy_std": 1.0}
@@ -147,7 +147,7 @@ def steps_with_noise(case: Case) -> dict[str, Any]:
     picture=Picture("token noise $c_0$", "test loss", scales=LINEAR),
 )  # fmt: skip
 def loss_with_noise(case: Case) -> dict[str, Any]:
-    """Growth of the test loss with the token noise, the same in training and test samples."""
+    """Growth of the test loss with the token noise of training and test samples."""
     steps = case.steps(STEPS)
 
     def loss(law: Any, seed: int) -> float:

@@ -23,7 +23,7 @@ SUCCESS = 1e-3
 """A trial succeeds if its test loss is below this (Section 4.1)."""
 COUNTS = (2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 TRIALS, MORE = 20, 3
-"""Trials at each number of samples (first), and their factor with --thorough (second)."""
+"""Trials at each number of samples (first), multiplied by the second with --thorough."""
 ETA, STEPS = 0.5, 2000
 RESTED = 5.0
 """Time, multiplied by alpha_* - alpha_#, at which most runs have zero training loss and stop."""
