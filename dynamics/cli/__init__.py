@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Command(NamedTuple):
-    """A command: its argument, the module that implements it, and its help text."""
+    """Placeholder of a command's argument, module that implements the command, and help text."""
 
     subject: str
     module: str
@@ -68,7 +68,7 @@ PROBLEMS = {
     "population": "the exact expectation over the law of the data",
     "empirical": "N samples and a random start",
 }
-"""Kind of training problem named in the help texts -> its meaning."""
+"""Name of a training problem in the help texts -> its meaning."""
 HELP = ("-h", "--help")
 
 

@@ -54,8 +54,8 @@ class CommandRequest:
 class Parser(argparse.ArgumentParser):
     """Parser of the flags of a command; raises `InvalidRequest`, and accepts no abbreviations.
 
-    The function `execute` runs a `CommandRequest` and returns an exit code. Only flags that are
-    given occur in the request. The `options` are passed to `argparse.ArgumentParser`.
+    The function `execute` runs a `CommandRequest` and returns an exit code. A flag that is not
+    given has no entry in the request. The `options` are passed to `argparse.ArgumentParser`.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class Parser(argparse.ArgumentParser):
             self.group(group).add_argument(f"--{name}", action="store_true", help=meaning)
 
     def group(self, title: str, description: str | None = None) -> Any:
-        """Group of flags under a heading, created on first use; ``""`` is the parser itself."""
+        """Group of flags with a title, made on first use; the title ``""`` is the parser itself."""
         if title not in self._titled:
             self._titled[title] = self.add_argument_group(title, description)
         return self._titled[title]
@@ -173,8 +173,8 @@ def values(text: str) -> Any:
 def read_toml(path: Path, names: Sequence[str], switches: Collection[str]) -> dict[str, Any]:
     """Read a flat TOML file to a mapping from name to value.
 
-    Only `names` are permitted as keys. Keys in `switches` are Boolean, and dropped if false. Raises
-    InvalidRequest if the file cannot be read, is not flat TOML, or has an unknown key.
+    Only `names` are permitted as keys. Keys in `switches` are Boolean; false keys are dropped.
+    Raises InvalidRequest if the file cannot be read, is not flat TOML, or has an unknown key.
     """
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))

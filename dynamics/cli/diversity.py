@@ -1,8 +1,8 @@
 """``attdyn diversity FILE ...``: attention diversity and total variation of attention maps.
 
-Each file holds the maps of one layer of a model, an array (images, heads, P, P). Several files are
-compared. An array of three axes is read as (images, P, P) with one head; the heads of one image can
-be saved as ``array[None]``.
+Each file holds the maps of one layer of a model, an array of shape (images, heads, P, P) for P
+tokens. The layers of several files are compared. An array of three axes holds the maps of one head
+for several images; the heads of one image can be saved as ``array[None]``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def add_flags(parser: Parser) -> None:
-    """Add the command's flags, and the files after the first."""
+    """Add the command's flags, and an argument for the files after the first."""
     parser.add_argument(
         "others",
         nargs="*",
@@ -73,7 +73,7 @@ def execute(request: CommandRequest) -> int:
 
 
 def _names(paths: Sequence[str]) -> list[str]:
-    """Names of the files: the stems if all differ, else the file names, else whole paths."""
+    """Distinct names of the files: stems if possible, else names with suffix, else whole paths."""
     if len(set(paths)) < len(paths):
         twice = next(path for path in paths if paths.count(path) > 1)
         raise InvalidRequest(f"file={twice!r} is given twice; each file can be given once")

@@ -10,7 +10,7 @@ from dynamics.cli.train import parameters_of
 
 
 def add_flags(parser: Parser) -> None:
-    """Add the flags except the system's parameters, which set the initial slider positions."""
+    """Add the flags except the parameters of the system."""
     usual = parser.system.default_runs["compare"].parameters
     if usual:
         parser.epilog = f"Initial positions of the sliders: {flag_text(usual)}."

@@ -103,7 +103,7 @@ def _add_caption(drawing: Drawing) -> None:
 
 
 def _remark_on(checkpoints: Path, resumed: bool) -> None:
-    """Report how many runs in a checkpoint folder a figure resumes, or drops."""
+    """Report the number of runs in a checkpoint folder, and whether they are resumed or dropped."""
     count = len([*checkpoints.glob("*.checkpoint")])
     if resumed and not count:
         raise InvalidRequest(
@@ -136,7 +136,7 @@ def _flags_of_figure(request: CommandRequest, name: str) -> dict[str, Any]:
 
 
 def _columns(table: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Lines of tables; successive rows share a table if one has all columns of the other."""
+    """Lines of tables; a row joins the previous table if the columns of one contain the other's."""
     blocks: list[list[Mapping[str, Any]]] = []
     shared: set[str] = set()
     for row in table:

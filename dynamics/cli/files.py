@@ -1,4 +1,4 @@
-"""Output of commands: files are written atomically, numbers before pictures.
+"""Output of commands: files are written atomically, and numbers are written before pictures.
 
 A failure to write a picture or file is reported in one line on stderr and does not affect other
 output.
@@ -104,7 +104,7 @@ def writable(path: Any, endings: tuple[str, ...]) -> Path:
 def table_path(
     flags: Mapping[str, Any], name: str = "csv", endings: tuple[str, ...] = (".csv",)
 ) -> Path | None:
-    """Path of the table that the flag `name` requests, checked early, or None without this flag.
+    """Checked path of the table that the flag `name` requests; None if this flag is missing.
 
     Raises InvalidRequest if the file cannot be written, or if it exists and neither ``force`` nor
     ``resume`` is given.

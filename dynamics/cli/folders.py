@@ -1,8 +1,8 @@
 """Folders of results, and the choice of the folder of a result.
 
-A result is written to the folder of ``--out``, by default to the first of ``NAME``, ``NAME-2``, ...
-that is free or holds a result of the same request. A result of the same request is replaced; the
-result of another request only with ``--force``. Numbers are written before pictures are drawn.
+A result is written to the folder of ``--out``. The default is the first of ``NAME``, ``NAME-2``,
+... that is free or holds a result of the same request. An earlier result of the same request is
+replaced; ``--force`` replaces any result. Numbers are written before pictures are drawn.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def write_folder(
     """Write a folder with a summary and a result atomically, and then its pictures and pages.
 
     A picture that cannot be drawn is reported on stderr. The mapping `texts` gives the texts of
-    further files; `pages` gives functions from the folder to the text of a page. If `out` holds the
-    result of another `request`, a number is appended to its name; without a `request`, an earlier
-    result is replaced. Returns the path of the folder, and the document with the names of all files
+    further files; each function in `pages` maps the folder to the text of a page. If `out` holds
+    the result of another `request`, a number is appended to the folder's name; without a `request`,
+    an earlier result is replaced. Returns the folder's path, and the document with all file names
     as ``files``. Raises OSError if the numbers cannot be written.
     """
     from dynamics.results import storage
@@ -100,9 +100,9 @@ def _stored(folder: Path) -> Any:
 def result_folder(flags: Mapping[str, Any], default: Path, request: Mapping[str, Any]) -> Path:
     """Folder for the result of a request, checked before anything is computed.
 
-    The flags ``out``, ``force`` and ``resume`` select the folder. Without ``out``, a number is
-    appended to the name `default` if this folder is occupied. Raises InvalidRequest if the folder
-    cannot be written, or ``out`` holds the result of another request.
+    The flags ``out``, ``force`` and ``resume`` select the folder. If ``out`` is missing and the
+    folder `default` is occupied, a number is appended to `default`. Raises InvalidRequest if the
+    folder cannot be written, or ``out`` holds the result of another request.
     """
     from dynamics.results import storage
 

@@ -1,4 +1,4 @@
-"""``attdyn gallery``: a page on a model file with closure, pictures, figures and verdicts."""
+"""``attdyn gallery``: a page on a model file, with its closure, pictures, figures and verdicts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAGE = "index"
 
 
 def add_flags(parser: Parser) -> None:
-    """Add the flags of the page."""
+    """Add the command's flags."""
     parser.add_flags({"out": "folder of the page"}, metavar="DIR")
     parser.add_flags({"seed": "random seed (default 0)"}, metavar="N")
 

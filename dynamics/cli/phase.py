@@ -1,8 +1,8 @@
 """``attdyn phase STORE``: a sweep as a picture, a table, or a power law.
 
-A quantity over two axes is drawn as a heat map; over one axis, or with ``--slices``, as lines. The
-flag ``--fit`` fits a power law; ``--refine`` runs further points near the boundary of a yes-or-no
-quantity.
+A quantity over two axes is drawn as a heat map, or as lines with ``--slices``; a quantity over one
+axis is drawn as lines. The flag ``--fit`` fits a power law; ``--refine`` runs further points near
+the boundary of a yes-or-no quantity.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dynamics.sweep import Sweep
 
 Picture = tuple[Callable[[], Any], dict[str, Any]]
-"""Function that draws and returns axes; document to print, whose entry ``text`` has the lines."""
+"""Function that draws and returns axes; document whose entry ``text`` has the lines to print."""
 ERRORS = ("test_error", "error", "risk")
 """Candidates for the default quantity; the first that the sweep has is used."""
 
@@ -38,7 +38,7 @@ READ = {
     "slices": ("quantity", "at", "x", "y", "facet"),
     "": ("quantity", "at", "x", "y", "facet", "contours", "boundary"),
 }
-"""Flag that selects a kind of picture -> flags that this kind permits; ``""`` is a heat map."""
+"""Flag that selects a picture -> flags permitted with it; ``""`` stands for a heat map."""
 
 
 def add_flags(parser: Parser) -> None:

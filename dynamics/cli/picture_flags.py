@@ -23,14 +23,14 @@ def add_picture_flags(parser: Parser) -> None:
 
 
 def picture_name(flags: Mapping[str, Any], name: str) -> str:
-    """File name of a picture, with the suffix replaced by that of the flag ``format``."""
+    """File name of a picture; the flag ``format``, if given, replaces the suffix."""
     if "format" not in flags:
         return name
     return str(Path(name).with_suffix(f".{known_word('format', flags['format'], FORMATS)}"))
 
 
 def picture_file(flags: Mapping[str, Any], default: str) -> str:
-    """File of ``--out``, or the default file with the suffix of the format.
+    """Path of a picture: ``--out``, or the default path with the suffix of ``--format``.
 
     Raises InvalidRequest if the suffix of ``--out`` differs from ``--format``.
     """

@@ -34,7 +34,7 @@ SHOWN = ("G", "risk", f"{HELD_OUT}risk", "error")
 """Observables whose final values are printed."""
 SYMMETRIC = "symmetric"
 MOST_ROWS, MOST_SHOWN = 12, 10
-"""Maximum number of scalars that are all printed; if there are more, number that is printed."""
+"""Maximum number of scalars that are printed completely; number of scalars printed otherwise."""
 NOTE = 96
 """Width of a footnote, in characters."""
 MEMORISED = 0.5
@@ -123,7 +123,7 @@ def _seed(run: Trajectory) -> dict[str, Any]:
 
 
 def _first(result: Result) -> Trajectory:
-    """Representative run of a result: the reduced run of a comparison, the flow of an overlay."""
+    """Representative run: the reduced run of a comparison, the flow or first run of an overlay."""
     if isinstance(result, Comparison):
         return result.reduced
     return result.first if isinstance(result, Overlay) else result
@@ -206,7 +206,7 @@ def table(system: System, result: Result) -> str:
 
 
 def _largest(numbers: Mapping[str, float]) -> dict[str, float]:
-    """Entries of largest absolute value, in their order; all entries if at most `MOST_ROWS`."""
+    """All entries if at most `MOST_ROWS`, else the `MOST_SHOWN` of largest absolute value."""
     if len(numbers) <= MOST_ROWS:
         return dict(numbers)
     largest = sorted(numbers, key=lambda name: -abs(numbers[name]))[:MOST_SHOWN]
@@ -214,7 +214,7 @@ def _largest(numbers: Mapping[str, float]) -> dict[str, float]:
 
 
 def _event_lines(system: System, runs: Sequence[Trajectory]) -> list[str]:
-    """Lines with the times of each event in all runs; a remark marks a condition that lapsed."""
+    """Lines with the times of each event in all runs, and a remark if its condition later fails."""
     if not runs[0].events:
         return ["no events"]
     lines = [f"{'event':<20}{''.join(f'time, {run.view}'.ljust(28) for run in runs)}step"]
@@ -241,7 +241,7 @@ def _lapsed(system: System, run: Trajectory, name: str) -> bool:
     rule, final = rules.get(name), _final(run)
     if not run.events[name] or rule is None:
         return False
-    if name in SAMPLED and name in final:  # the share of rows that meet the condition
+    if name in SAMPLED and name in final:  # the value is the share of rows that meet the condition
         return final[name] < 1.0
     known = {n: v for n, v in (dict(run.parameters) | final).items() if isinstance(v, (int, float))}
     if not rule.latex:  # an event rule of a model file has no LaTeX
@@ -326,7 +326,7 @@ def _range(values: FloatArray) -> str:
 
 
 def _distances(result: Overlay) -> list[str]:
-    """Lines with each run's largest distance from the flow, and the power of eta fitted to it."""
+    """Lines with the largest distance of each run from the flow, and the fitted power of eta."""
     names = list(result.deviations)
     wide = {name: max(12, len(name) + 4) for name in names}
     heads = "".join(f"{'|' + name + '|':<{wide[name]}}" for name in names)
@@ -371,18 +371,18 @@ class Beside:
     first: Trajectory
     """Reduced run of the comparison."""
     run: Trajectory
-    """Reduced run at the parameters of the contrast."""
+    """Reduced run at the parameters of `contrast`."""
     remark: str
     """Sentences on the difference between the two runs."""
 
     def document(self) -> dict[str, Any]:
-        """JSON-ready values: differing parameters, events and outcome of the run, remark."""
+        """JSON-ready values: parameters of the contrast, results of its run, and the remark."""
         whole = document(self.run)
         parts = {name: whole[name] for name in ("events", "reasons", "final", "outcome")}
         return {"parameters": dict(self.contrast.parameters), **parts, "remark": self.remark}
 
     def lines(self) -> list[str]:
-        """Lines of text: events that differ between the two runs, and final values."""
+        """Lines of text: events reached only by `first`, final values of `run`, and the remark."""
         end = document(self.run)["final"]
         lines = ["", f"{'compared with':<20}{self._label(self.run)}, reduced"]
         for name, event in self.run.events.items():

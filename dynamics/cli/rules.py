@@ -44,7 +44,7 @@ def add_rule_flags(parser: Parser, default: DefaultRun) -> None:
 
 
 def rule_asked_for(request: CommandRequest) -> tuple[Any, bool]:
-    """Requested update rule (``step``: the model file's own), and whether training has stages."""
+    """Requested rule (``step`` is a model file's own rule), and whether training has stages."""
     from dynamics.training.rules import requested
 
     default = request.system.default_runs["run"]
@@ -59,7 +59,7 @@ def several_rules(flags: Mapping[str, Any], default: DefaultRun) -> dict[str, An
 
     The result has the form of arguments of `dynamics.overlay`. The value of a constant applies to
     every rule that has this constant. Raises InvalidRequest if a rule is invalid or has no learning
-    rate, or if no rule has a given constant.
+    rate, or if a given constant belongs to none of the rules.
     """
     from dynamics.training.rules import requested
 

@@ -37,7 +37,7 @@ FEW_REASONS = 5
 
 
 def add_flags(parser: Parser) -> None:
-    """Add the flags except the system's parameters; any number may be an axis or a formula."""
+    """Add the flags except the system's parameters; numerical flags accept axes and formulas."""
     system = parser.system
     if parser.command == "status":
         return
@@ -111,7 +111,7 @@ def _sweep(request: CommandRequest) -> int:
     if nothing and made:
         document["store"] = None
         shutil.rmtree(made[0], ignore_errors=True)
-        with suppress(OSError):  # another process may have written to a folder
+        with suppress(OSError):  # fails for a folder with files of another process
             for folder in made[1:]:
                 folder.rmdir()
     print_result(options, document, _text(document))

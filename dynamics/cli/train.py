@@ -116,7 +116,7 @@ def execute(request: CommandRequest) -> int:
     if table := files.table_path(flags):
         _outside(table, out, "csv")
     seeds = _seeds(request, full)
-    # If a seed also draws the reduced problem's start or samples, it has its own reduced run.
+    # If a seed also draws the reduced start or samples, each seed has its own reduced run.
     reduced_seeds = seeds if "seed" in system.sampling_options else [{}]
     checkpoint = CommandCheckpoint()
     if not isinstance(settings.get("rule"), list):
@@ -224,7 +224,7 @@ def _settings(request: CommandRequest, default: DefaultRun) -> dict[str, Any]:
 
 
 def _seeds(request: CommandRequest, full: str | None) -> list[dict[str, int]]:
-    """Options of each full problem: seeds of the empirical problem, else one empty mapping."""
+    """Options of each full problem: ``seed`` for the empirical problem, none for other problems."""
     if full != "empirical":
         return [{}]
     default = _default_seeds(request.system) if request.command == "compare" else 1
@@ -261,7 +261,7 @@ def _compared(
 
     how = settings if "time" in settings else {**settings, "checkpoint": file}
     with warnings.catch_warnings():
-        # The deviation is explained below instead.
+        # A message printed below explains the deviation.
         warnings.filterwarnings("ignore", "the reduction does not hold", TrainingWarning)
         result = compare(reduced, fulls, **how)
     if held := result.full.settings.get("held"):
@@ -283,7 +283,7 @@ def _compared(
 def _entries(
     request: CommandRequest, full: str | None, parameters: Any, settings: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Flag -> value of the whole request, without defaults derived from other parameters."""
+    """Name -> value of every setting of a request, except defaults derived from other settings."""
     flags, system = request.flags, request.system
     fields = dataclasses.fields(parameters)
     entries = {f.name: getattr(parameters, f.name) for f in fields if f.default not in (None, ())}

@@ -88,7 +88,7 @@ def execute(request: CommandRequest) -> int:
 def separated(text: str, names: list[str]) -> list[str]:
     """Split a list at the commas that are not part of a known name (case-insensitive).
 
-    From left to right the longest known name is taken; any other text ends at the next comma.
+    At each place the longest matching name is taken; text without a match ends at the next comma.
     """
     flat, known = (re.sub(r"\s*,\s*", ",", "\n".join(words)).strip() for words in ([text], names))
     longest_first = sorted(map(re.escape, known.split("\n")), key=len, reverse=True)
@@ -97,7 +97,7 @@ def separated(text: str, names: list[str]) -> list[str]:
 
 
 def _collect(checked: Iterator[Verdict], quiet: bool) -> tuple[list[Verdict], bool]:
-    """Print each verdict when it is known; return all, and whether an interruption ended them."""
+    """Print each verdict when it is known; return all verdicts, and whether Ctrl-C came."""
     done: list[Verdict] = []
     with interruption() as interrupted:
         try:
@@ -124,7 +124,7 @@ def _pictures(done: list[Verdict]) -> Iterator[tuple[str, Callable[[], Any]]]:
 def _report(
     request: CommandRequest, done: list[Verdict]
 ) -> tuple[dict[str, str], dict[str, Callable[[Path], str]]]:
-    """Files of the report on verdicts: name -> Markdown, and name -> function for the HTML."""
+    """Markdown text of the report on verdicts, and function that makes its HTML, by file name."""
     from dynamics.results.hypertext import html
     from dynamics.verdicts.verdict_report import markdown
 
@@ -144,7 +144,7 @@ def _file_name(verdict: Verdict) -> str:
 
 
 def _row(verdict: Verdict) -> str:
-    """Line of a verdict, followed by its reason and the verdict on the literal wording."""
+    """Lines of a verdict and its reason, then of the verdict on the claim's exact words, if any."""
     document: dict[str, Any] = verdict.document()
     lines = [_line(document["claim"], verdict.word, document, str(verdict.evidence["quantity"]))]
     lines += _indented(str(verdict.evidence["reason"]))
