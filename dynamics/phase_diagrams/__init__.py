@@ -1,6 +1,6 @@
 """Phases of a sweep: slices of its dataset, boundaries, scaling laws and thresholds.
 
-In the dataset of a sweep, the variable ``outcome`` gives the outcome of each run as an index. Every
+In the dataset of a sweep, the variable ``outcome`` gives the outcome of each run as an index; every
 other variable gives one number for each run.
 """
 

@@ -1,14 +1,14 @@
 """Boundaries of yes-or-no quantities: traced on a grid, or refined by further runs.
 
-On a grid, a boundary crosses every edge with different answers at its two nodes. For yes or no the
-crossing is the midpoint of the edge; for a share of seeds it is the interpolated place of the value
-1/2. Cells with an unknown or invalid corner have no boundary. Two boundary lines in one cell leave
-the yes corners of the cell connected.
+On a grid, a boundary crosses every edge with different answers at its two nodes. For answers yes
+and no, the crossing is the midpoint of the edge; for shares of seeds, the share 1/2 is interpolated
+on the edge. Cells with an unknown or invalid corner have no boundary. Two boundary lines in one
+cell leave the yes corners of the cell connected.
 
-Refinement divides each cell with different answers at its corners or on its sides into four, from a
-coarse lattice to a fine one, and infers the values inside all undivided cells. The result equals an
+Refinement leads from a coarse to a fine lattice: a cell with different answers at its corners or on
+its sides is divided into four. The values inside undivided cells are inferred. The result equals an
 evaluation of the whole fine lattice, except for islands and bays inside one coarse cell with four
-equal corners. More coarse points (``coarse``) resolve such islands and bays.
+equal corners. More coarse points (``coarse``) resolve smaller islands and bays.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ Cell = tuple[int, int, int]
 def boundary(result: Slice, facet: int = 0) -> tuple[FloatArray, ...]:
     """Boundary lines between yes and no in one panel of a slice, each of shape (points, 2).
 
-    The columns of a line are x and y, and a closed line repeats its first point. `result`: slice of
-    a yes-or-no quantity over two axes; `facet`: index of the panel. Raises InvalidRequest if the
-    quantity is not yes or no, or y is missing.
+    The columns of a line are x and y, and a closed line repeats its first point. The `result` is a
+    slice of a yes-or-no quantity over two axes, and `facet` the index of the panel. Raises
+    InvalidRequest if the quantity is not yes or no, or y is missing.
 
     Examples
     --------
@@ -88,9 +88,9 @@ def trace(
 ) -> tuple[FloatArray, ...]:
     """Lines along which values on a grid cross 1/2, each of shape (points, 2) with columns x and y.
 
-    `values`, shape (rows, columns): values at the grid nodes, NaN if unknown; `x`, `y`: axes of the
-    columns and of the rows; `crossed`: edge -> position of the crossing on the edge, by default
-    from `crossings`. A closed line repeats its first point.
+    The array `values`, shape (rows, columns), holds values at the grid nodes, NaN if unknown; `x`
+    and `y` are the axes of its columns and rows. The mapping `crossed` gives the crossing's
+    position on each crossed edge (see `crossings`). A closed line repeats its first point.
     """
     if min(values.shape) < 2:
         return ()
@@ -109,13 +109,13 @@ def trace(
 class Refined:
     """A yes-or-no quantity over a rectangle, with its refined boundary.
 
-    `x`, `y`: axes of the fine lattice, ``cells + 1`` values each; `values`, shape (cells + 1, cells
-    + 1), with rows along y: 1 yes, 0 no, -1 invalid; `evaluated`, same shape: whether a value was
-    evaluated, not inferred; `runs`: number of evaluated valid points; `waves`: number of batches of
-    points; `lines`: boundary lines of shape (points, 2), x and y; `tolerance`: maximum error of a
-    line in x and in y, a relative error on a logarithmic axis; `crossed`: crossed lattice edge ->
-    position of the crossing, 0 to 1; `missed`: number of answers in `known` that differ from the
-    answers at all corners of the fine cell around the point.
+    The axes `x` and `y` of the fine lattice have ``cells + 1`` values each. The array `values` of
+    shape (cells + 1, cells + 1), with rows along y, holds 1 for yes, 0 for no, -1 for invalid. The
+    array `evaluated` is False where a value was inferred. The number of evaluated valid points is
+    `runs`, that of batches `waves`. Each of the `lines` has shape (points, 2). The maximum error of
+    a line in x and in y, relative on a logarithmic axis, is `tolerance`. The mapping `crossed`
+    gives the position, 0 to 1, of the crossing on each crossed edge. The number `missed` counts
+    points in `known` whose answer differs from all corners of their fine cell.
     """
 
     x: Axis
@@ -141,15 +141,15 @@ def refine(
 ) -> Refined:
     """Refine the boundary of a yes-or-no quantity over a rectangle by dividing cells.
 
-    `evaluate`: function from n points of shape (n, 2), x and y, to n answers: true, false, or -1
-    for an invalid combination; each point is evaluated once; `x`, `y`: sides of the rectangle;
-    `coarse`: points along each side of the first lattice; `cells`: cells along each side of the
-    finest lattice, ``coarse - 1`` times a power of 2; `tolerance`: crossings are bisected until
-    their error, relative to each side, is below this number, or the bisection meets an invalid
-    point; by default crossings are not bisected, and have errors of half a fine cell; `known`,
-    shape (n, 3): x, y and answer of given points; a cell is also divided if a given point inside
-    has another answer than the corners. Raises InvalidRequest if the coarse lattice is no part of
-    the fine lattice, or `evaluate` returns an invalid answer.
+    The function `evaluate` maps n points of shape (n, 2), with columns x and y, to n answers: true,
+    false, or -1 for an invalid combination. Each point is evaluated once. The axes `x` and `y` are
+    the sides of the rectangle. Each side has `coarse` points in the first lattice, and `cells`
+    cells in the finest lattice, ``coarse - 1`` times a power of 2. Crossings are bisected until
+    their error, relative to each side, is below `tolerance`, or a point is invalid. By default
+    crossings are not bisected, and have errors of half a fine cell. Given points `known`, shape (n,
+    3), have the columns x, y and answer. A cell is also divided if a given point inside has another
+    answer than the corners. Raises InvalidRequest if the coarse lattice is not part of the fine
+    lattice, or `evaluate` returns an invalid answer.
 
     Examples
     --------
@@ -228,7 +228,7 @@ class _Lattice:
         return self.known[((at >= low) & (at <= low + size)).all(axis=1), 2]
 
     def missed(self) -> int:
-        """Number of given points with another answer than all corners of their finest cell."""
+        """Number of given points whose answer differs from all corners of their finest cell."""
         cells = np.array(self.values.shape) - 1
         number = 0
         for *at, answer in self.known:
@@ -289,7 +289,7 @@ def _divided(axis: Axis, cells: int) -> Axis:
 
 
 def _width(axis: Axis, share: float) -> float:
-    """Length of a share of an axis, in the axis's unit; a relative length if logarithmic."""
+    """Length of the given share of an axis; on a logarithmic axis, the relative increase."""
     low, high = float(axis.values[0]), float(axis.values[-1])
     return (high / low) ** share - 1.0 if axis.logarithmic else share * (high - low)
 

@@ -31,8 +31,8 @@ from theory.summary import summarized
 class Refinement:
     """A refined boundary and the number of its runs.
 
-    `runs`: number of points run in this call; `stored`: number of points reused from the sweep or
-    an earlier call; `held`: name -> value of each parameter that is equal in all runs.
+    The number `runs` counts points run in this call, `stored` points reused from the sweep or an
+    earlier call. The mapping `held` gives the value of each parameter that is equal in all runs.
     """
 
     refined: Refined
@@ -46,10 +46,10 @@ class Refinement:
 class Question:
     """A yes-or-no quantity over two axes of a sweep, with the lattices of its refinement.
 
-    `quantity`: such as ``"patch_association>=1"`` or ``"reached(T1)"``; `x`, `y`: names of axes;
-    `at`: name of another axis -> the fixed value of this axis; `coarse`: points along a side of the
-    first lattice; `cells`: cells along a side of the finest lattice; `tolerance`: error of the
-    boundary, divided by the length of each axis.
+    An example of a `quantity` is ``"patch_association>=1"`` or ``"reached(T1)"``. The names of the
+    two axes are `x` and `y`; `at` maps the name of every other axis to a fixed value. Each side has
+    `coarse` points in the first lattice, and `cells` cells in the finest. The error of the
+    boundary, relative to the length of each axis, is at most `tolerance`.
     """
 
     quantity: str
@@ -75,8 +75,8 @@ def refinement(
 ) -> Refinement:  # fmt: skip
     """Refine the boundary of a yes-or-no quantity of a sweep between the ends of two axes.
 
-    `out`: folder of the runs; `workers`: processes, as for `dynamics.sweep`; `scheduler`: address
-    of a dask scheduler. Raises InvalidRequest if the question is invalid, or the sweep is paired.
+    The runs are stored in the folder `out`; `workers` and `scheduler` are those of
+    `dynamics.sweep`. Raises InvalidRequest if the question is invalid, or the sweep is paired.
     Raises KeyboardInterrupt if interrupted; finished runs stay stored.
     """
     if store.plan.grid.paired:
@@ -147,7 +147,7 @@ class _Waves:
         return {**grid.fixed, **self.store.plan.runner.words, **derived, **others, **axes}
 
     def _add_earlier(self) -> None:
-        """Add the answers of the question's earlier batches that ran with equal versions."""
+        """Add the answers of earlier batches with the same question, settings and versions."""
         for file in sorted(self.folder.glob("*/zarr.json")):
             try:
                 wave = load(file.parent)

@@ -45,9 +45,9 @@ COMPARED = re.compile(rf"\s*{NAME}\s*({'|'.join(RELATIONS)})\s*(\S+)\s*")
 class Quantity:
     """A number, or a yes or no, of every run.
 
-    `text`: the quantity as requested; `name`: the variable that it is computed from; `relation`:
-    ``""`` for the variable itself, one of `RELATIONS`, or ``"reached"``; `number`: right side of
-    the comparison, NaN if there is no comparison.
+    The `text` is the quantity as requested; `name` is the variable from which it is computed. The
+    `relation` is ``""`` for the variable itself, one of `RELATIONS`, or ``"reached"``. The `number`
+    is the right side of the comparison, NaN without a comparison.
     """
 
     text: str
@@ -128,12 +128,12 @@ def kinds(dataset: xarray.Dataset) -> tuple[str, ...]:
 
 
 def complete(outcome: NDArray[np.int64], names: Sequence[str]) -> NDArray[np.bool_]:
-    """Whether each run converged or ended at its horizon, and was not cut short."""
+    """Whether each run converged or ended at its horizon."""
     return np.isin(outcome, [code for code, kind in enumerate(names) if kind in COMPLETE])
 
 
 def _known_until(dataset: xarray.Dataset) -> FloatArray:
-    """Time before which each run excludes an event that it did not reach; inf if converged."""
+    """End time of each run, infinite if the run converged; no unreached event occurs earlier."""
     if END_TIME not in dataset.data_vars:  # a dataset made by hand
         return np.full(dataset[OUTCOME].shape, np.inf)
     at_rest = [code for code, kind in enumerate(kinds(dataset)) if kind == CONVERGED]

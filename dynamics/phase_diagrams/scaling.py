@@ -1,7 +1,7 @@
 """Scaling laws: power laws fitted to a quantity of a sweep as a function of the parameters.
 
-The fit (`dynamics.results.power_law`) uses all runs with positive quantity and factors. The
-quantity of a run has no noise, so a standard error measures the deviation from a power law.
+The fit (`dynamics.results.power_law`) uses all runs with a positive quantity and positive factors.
+The quantity of a run has no noise, so a standard error measures the deviation from a power law.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ EXPLAINED = 0.8
 class Scaling(PowerLaw):
     """A power law of a quantity of a sweep; see `dynamics.results.power_law.PowerLaw`.
 
-    `presentation`: labels of the dataset; `factors`: names or formulas of the factors; `left_out`:
-    reason -> number of excluded runs; `measured`, shape (used,): the quantity in the fitted runs;
-    `levels`, shape (used, factors): values of the factors in the fitted runs; `logarithmic`: a, b
-    and R^2 of the fit ``a + b log(1/x)`` for one factor x, else None; `held`: name -> value of each
-    parameter that is equal in all runs; `derived`: name -> formula of derived parameters.
+    The `presentation` has the labels of the dataset; `factors` are names or formulas. The mapping
+    `left_out` gives the number of excluded runs for each reason. The array `measured`, shape
+    (used,), holds the quantity in the fitted runs, and `levels`, shape (used, factors), the
+    factors. For one factor x, `logarithmic` is a, b and R^2 of the fit ``a + b log(1/x)``, else
+    None. The parameters in `held` are equal in all runs; `derived` has formulas of others.
     """
 
     system: str
@@ -109,8 +109,8 @@ def scaling(
 ) -> Scaling:
     """Fit a quantity of the runs of a sweep, over a grid or paired, by a power law in `factors`.
 
-    `quantity`: a variable; `factors`: names of parameters or variables, or formulas of them:
-    ``["D", "q*(D-C)"]``; `at`: dimension -> value; only runs with this value are fitted. Raises
+    The `quantity` is a variable; `factors` are parameters, variables or formulas, such as ``["D",
+    "q*(D-C)"]``. Only runs with the values that `at` gives for its dimensions are fitted. Raises
     InvalidRequest if a name is unknown, the quantity is a yes or no, a factor is constant, factors
     are collinear, or the fitted runs are too few.
 

@@ -1,8 +1,8 @@
 """Slices of a sweep: one quantity over one or two axes, for each panel.
 
 Every dimension of length above 1 must be an axis or have a given value; otherwise the slice is
-refused. Only seeds are combined: numbers to their median over seeds, yes-or-no answers to the share
-of yes among the known answers.
+refused. Only seeds are combined: a number becomes its median over seeds, a yes-or-no answer the
+share of yes among the known answers.
 
 A position between two values of an axis is a fractional index: 1.5 is half way between the second
 and the third value. On a logarithmic axis, half way refers to the logarithms of the values.
@@ -50,7 +50,7 @@ NEAR = 1e-9
 class Axis:
     """A parameter as an axis: its name and ascending values.
 
-    `values`, shape (n,); `logarithmic`: whether positions are interpolated in the logarithm.
+    The `values` have shape (n,); if `logarithmic`, positions are interpolated in the logarithm.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Axis:
         return self._back(np.interp(fraction, numbers, self._measured(self.values)))
 
     def index(self, values: ArrayLike) -> FloatArray:
-        """Fractional indices of values; a value outside the axis gives the index of its end."""
+        """Fractional indices of values; a value outside the axis has the index of the near end."""
         numbers = np.arange(len(self.values), dtype=np.float64)
         measured = self._measured(np.asarray(values, dtype=np.float64))
         return np.interp(measured, self._measured(self.values), numbers)
@@ -98,12 +98,12 @@ class Axis:
 class Slice:
     """Values of one quantity over one or two axes, for each panel.
 
-    `system`: name of the system, or empty; `presentation`: labels of the dataset; `y`, `facet`:
-    second axis, and axis of the panels, or None; `values`, shape (facets, y, x): the quantity, NaN
-    if unknown, with length 1 along a missing axis; `low`, `high`, same shape: minimum and maximum
-    over seeds; `outcome`, same shape: index into ``kinds``, `PENDING` or `INVALID`; with several
-    seeds the most frequent outcome; `held`: name -> value of each parameter that is equal in all
-    runs; `derived`: name -> formula of derived parameters; `seeds`: number of combined seeds, or 0.
+    The name `system` may be empty, the axes `y` and `facet` (of the panels) None. The
+    `presentation` has the labels of the dataset. The array `values`, shape (facets, y, x), holds
+    the quantity, NaN if unknown; a missing axis has length 1. The arrays `low` and `high` are
+    minimum and maximum over seeds. The array `outcome` holds indices into ``kinds``, `PENDING` or
+    `INVALID`; several seeds give their most frequent outcome. The parameters in `held` are equal in
+    all runs; `derived` has formulas of others. The number of combined `seeds` may be 0.
     """
 
     system: str
@@ -132,10 +132,10 @@ def select(
 ) -> Slice:
     """Slice of a sweep: one quantity over one or two axes, for each panel.
 
-    `dataset`: results of a sweep over a grid; `quantity`: a variable (``"time_T1"``), or a yes or
-    no (``"time_T1<1e4"``, ``"reached(T1)"``); `x`, `y`, `facet`: dimensions for the axes and the
-    panels; `at`: dimension -> its fixed value. Raises InvalidRequest if a name or value is not in
-    the dataset, or a dimension with several values is neither an axis nor in `at`.
+    The `dataset` has the results of a sweep over a grid. The `quantity` is a variable
+    (``"time_T1"``), or a yes or no (``"time_T1<1e4"``, ``"reached(T1)"``). The axes and panels are
+    the dimensions `x`, `y` and `facet`; `at` fixes other dimensions. Raises InvalidRequest if a
+    name or value is not in the dataset, or a further dimension has several values.
 
     Examples
     --------
@@ -191,7 +191,7 @@ def hold(
 ) -> tuple[dict[str, int], dict[str, float]]:
     """Index and exact value of each dimension in `at`, as two mappings by name.
 
-    The mapping `at` may also hold a parameter that is equal in all runs, with this value. Raises
+    A parameter that is equal in all runs may also occur in `at`, with its value. Raises
     InvalidRequest if a name is not a dimension, or the dimension lacks the value.
     """
     dims = [str(dim) for dim in dataset[OUTCOME].dims]
@@ -214,7 +214,7 @@ def hold(
 
 
 def _check_axes(axes: Mapping[str, str | None], dims: list[str], held: Mapping[str, float]) -> None:
-    """Raise InvalidRequest for axes that are unknown, equal to each other, or held."""
+    """Raise InvalidRequest if an axis is unknown, occurs twice, or has a value in `held`."""
     names = [name for name in axes.values() if name is not None]
     free = [dim for dim in dims if dim not in names]
     for role, name in axes.items():

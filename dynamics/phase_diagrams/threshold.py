@@ -1,14 +1,14 @@
 r"""Level at which half of the trials succeed, by logistic regression on the logarithm of the level.
 
-With k of n trials successful at a level N (a number of samples),
+For k of n successes at a level N, the probability p (slope s) and log-likelihood :math:`\ell` are
 
 .. math:: p(N) = \frac{1}{1 + (N_{50}/N)^s}, \qquad
    \ell(N_{50}, s) = \sum_N k \ln p + (n - k) \ln (1 - p), \qquad 0 \leq s \leq 50.
 
-The confidence interval is that of the profile likelihood, :math:`\{N_{50} : \max_s \ell \geq \max
-\ell - \tfrac12 \chi^2_{95\,\%}\}`. It is valid even if no trial succeeds at one level and all
-succeed at the next. The set is one interval, as :math:`\ell` is concave in s and :math:`s \ln
-N_{50}`. If the fitted :math:`N_{50}` is outside the range of levels, only a bound is reported.
+The confidence set of :math:`N_{50}` is that of the profile likelihood, :math:`\{N_{50} : \max_s
+\ell \geq \max \ell - \tfrac12 \chi^2_{95\,\%}\}`. The set is valid even if no trial succeeds at one
+level and all succeed at the next. The set is an interval, as :math:`\ell` is concave in the slope s
+and :math:`s \ln N_{50}`. If the fitted :math:`N_{50}` is outside all levels, a bound is reported.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dynamics.validation import InvalidRequest
 from theory.summary import summarized
 
 MOST_SLOPE = 50.0
-"""Maximum slope s; with it, p rises from 12 % to 88 % while N grows by 8 %."""
+"""Maximum slope; with it, the success rate rises from 12 % to 88 % while the level grows by 8 %."""
 DROP = 1.920729410347062
 """Log-likelihood at its maximum minus that at an end of the confidence interval: half the 95 %
 quantile of chi^2_1."""
@@ -32,7 +32,7 @@ NORMAL = 1.959963984540054
 """The 97.5 % quantile of the standard normal distribution."""
 THIRDS = 60
 BEYOND = 12.0
-"""Ends of the interval are sought up to this distance in ln N beyond the outermost levels."""
+"""Maximum distance of an end of the interval beyond all levels, in the logarithm of the level."""
 MEASURED, ABOVE, BELOW, NOWHERE = "measured", "above", "below", "nowhere"
 
 
@@ -41,10 +41,10 @@ MEASURED, ABOVE, BELOW, NOWHERE = "measured", "above", "below", "nowhere"
 class Threshold:
     """Level N50 at which half of the trials succeed, with its 95 % confidence interval.
 
-    `kind`: ``"measured"``, ``"above"`` or ``"below"`` all levels, or ``"nowhere"`` if success does
-    not grow with the level; `value`: N50, NaN unless measured; `low`, `high`: ends of the interval,
-    0 and infinity if unbounded; `slope`: fitted s; `levels`, `shares`, `trials`, shape (n,):
-    ascending levels, share of successful trials and number of trials at each level.
+    The `kind` is ``"measured"``, ``"above"`` or ``"below"`` all levels, or ``"nowhere"`` if success
+    does not grow with the level. The `value` N50 is NaN unless measured. The interval from `low` to
+    `high` may end at 0 or infinity. The arrays `levels` (ascending), `shares` of successful trials
+    and `trials`, the numbers of trials, have the shape (n,).
     """
 
     kind: str
@@ -58,7 +58,7 @@ class Threshold:
 
     @property
     def error(self) -> float:
-        """Standard error of ln N50, from the length of the interval; infinite if unbounded."""
+        """Standard error of ln N50 from its confidence interval; infinite if that is unbounded."""
         if self.kind != MEASURED or self.low == 0 or self.high == inf:
             return inf
         return log(self.high / self.low) / (2 * NORMAL)
@@ -84,10 +84,10 @@ class Threshold:
 def threshold(levels: ArrayLike, successes: ArrayLike, trials: ArrayLike) -> Threshold:
     """Level N50 at which half of the trials succeed, with a 95 % confidence interval.
 
-    `levels`, shape (n,): the numbers N, positive and distinct; `successes`, shape (n,): number of
-    successful trials at each level; `trials`, shape (n,), or one number for all levels. Levels
-    without trials are dropped. Raises InvalidRequest if no level is left, a level is not positive,
-    or a level has more successes than trials.
+    The `levels`, shape (n,), such as numbers of samples, are positive and distinct. The
+    `successes`, shape (n,), are numbers of successful trials. The `trials`, shape (n,), may be one
+    number. Levels without trials are dropped. Raises InvalidRequest if no level is left, a level is
+    not positive, or a level has more successes than trials.
 
     Examples
     --------
@@ -133,7 +133,7 @@ class _Fit:
         return float((self.k * centred).sum()) > 0
 
     def profile(self, u: float) -> tuple[float, float]:
-        """Maximum of the log-likelihood over s at fixed u, and the s at which it is attained."""
+        """Maximum of the log-likelihood at fixed u = ln N50, and the slope that attains it."""
         from scipy.optimize import brentq
 
         z, s = self.x - u, MOST_SLOPE
@@ -144,7 +144,7 @@ class _Fit:
         return self._value(z, s), s
 
     def best(self) -> tuple[float, float]:
-        """Maximum-likelihood u and s, by ternary search in u, because `profile` is unimodal."""
+        """Most likely u = ln N50 and slope, by ternary search: `profile` is unimodal in u."""
         low, high = self.x[0] - BEYOND, self.x[-1] + BEYOND
         for _ in range(THIRDS):
             one, two = low + (high - low) / 3, high - (high - low) / 3
@@ -170,6 +170,6 @@ class _Fit:
         return -float(lost.sum())
 
     def _rise(self, z: FloatArray, s: float) -> float:
-        """Derivative of the log-likelihood with respect to s."""
+        """Derivative of the log-likelihood with respect to the slope s, for z = ln(N / N50)."""
         p = 0.5 * (1 + np.tanh(0.5 * s * z))
         return float(((self.k - self.n * p) * z).sum())
