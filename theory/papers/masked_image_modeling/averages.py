@@ -95,9 +95,9 @@ def queries(
 def attention(z: FloatArray, masked: Any, phi: FloatArray, ups: FloatArray) -> FloatArray:
     """Attention of one masked patch to every key, on every image, shape (images, P).
 
-    The arrays `z`, the latent of the area of each patch, and `masked` have shape (images, P). The
-    arrays `phi` and `ups`, shape (P,), describe each key: `phi` is the correlation of the masked
-    patch with the feature of the key's area, and `ups` that with the key's position.
+    The array `z`, shape (images, P), holds the latent of each patch's area; the mask `masked` has
+    the same shape. The arrays `phi` and `ups`, shape (P,), hold the correlations of the masked
+    patch with the feature of each key's area, and with each key's position.
     """
     scores = ups + np.where(masked, 0.0, z * phi)
     u = np.exp(scores - scores.max(axis=1, keepdims=True))

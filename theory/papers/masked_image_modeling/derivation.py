@@ -1,9 +1,9 @@
 """Derivation, as a page: from the data law to the recursions of the rows of Q.
 
 Every equation is computed from `model`, `recursion` and `information_gap`. The page treats one
-cluster with symbolic sizes, or row types that are computed from given areas. The index m denotes
-the area of patch p, and i numbers the areas of a class with several areas. Lemmas A.8, 5.1 and 5.2
-are those of Huang, Wen, Chi, Liang (2024).
+cluster with areas of symbolic sizes, or the row types of given areas. The index m denotes the area
+of patch p, and i numbers the areas of a class with several areas. Lemmas A.8, 5.1 and 5.2 are those
+of Huang, Wen, Chi, Liang (2024).
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ImageLaw:
-    """Law of masked images: the areas in each cluster, the number of masked patches, the latents.
+    """Law of masked images, given by the areas, the number of masked patches and the latents.
 
     The array `area_ids`, shape (K, P), holds the area of each patch in each of K clusters; area 0
     is the global one. `masked` is the number M of masked patches of an image. A latent takes the

@@ -9,8 +9,8 @@ A_0^2`,
 .. math:: \rho(0) = \frac{|\alpha_0|}{\alpha_m} \sim P^\Delta, \qquad
    \Delta = (1 - \kappa_s) - 2 (1 - \kappa_c).
 
-At finite size the constant factors matter. Then :math:`\Delta_{\mathrm{eff}} = \ln\rho(0) / \ln P`
-replaces Delta.
+At finite P the constant factors of rho(0) matter, and :math:`\Delta_{\mathrm{eff}} = \ln\rho(0) /
+\ln P` replaces Delta.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def initial_rate(
 
 @cache
 def _terms(kind: str) -> tuple[tuple[tuple[int, ...], sympy.Expr], ...]:
-    """Terms of `feature_increment`: exponents of A_m, A_i, Sigma, z_m, z_i, and the coefficient."""
+    """Terms of `feature_increment`: exponents of (A_m, A_i, Sigma, z_m, z_i), and coefficient."""
     increment = sympy.expand(feature_increment(kind))
     return tuple(sympy.Poly(increment, A_m, A_i, Sigma, z_m, z_i).terms())
 
@@ -137,7 +137,7 @@ def rho_at_start(
     moments = [latent_moment(*latents, order) for order in range(5)]
     sizes = Sizes(sympy.Integer(counts[own]), sympy.Integer(counts[0]), rest)
     rates = [initial_rate(kind, sizes, row.size, masked, moments) for kind in (OTHER, OWN)]
-    # alpha_0 is negative, but positive if another area is much larger than the global one.
+    # alpha_0 is negative, unless another area is much larger than the global one.
     return float(abs(rates[0]) / rates[1])
 
 
@@ -191,9 +191,9 @@ def late_loss() -> sympy.Expr:
     r"""Loss above the floor late in training, K / (4 t) with the time t and K clusters.
 
     Let :math:`x = 1 - A_m` be the attention that is missing on the own area. If z = 1 and other
-    areas get no attention, A_m is a logistic function of Phi_m, and the loss above the floor is
-    :math:`\gamma x^2 / (2 K)` for each cluster. To leading order in small x, :math:`\dot x =
-    -\dot\Phi_m A_m (1 - A_m) = -(\gamma/K) x^3`.
+    areas get no attention, A_m is a logistic function of Phi_m, and the loss exceeds its floor by
+    :math:`\gamma (1 - A_m)^2 / (2 K)` for each cluster. To leading order in small x, :math:`\dot x
+    = -\dot\Phi_m A_m (1 - A_m) = -(\gamma/K) x^3`.
     """
     x = sympy.Symbol("x", positive=True)
     alone = feature_increment(OWN).subs({A_i: 0, Sigma: 0, z_m: 1})

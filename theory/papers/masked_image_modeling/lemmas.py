@@ -5,8 +5,7 @@ areas of any size, the loss is differentiated by the score of an arbitrary key
 (`recursion.key_increment`). In a small case, every entry of the row e_p^T Q has a symbol, and the
 loss is written out and differentiated for every mask that hides p. The small case has P = 5
 patches, areas {0, 1}, {2, 3}, {4}, and p = 2. The derivatives are polynomials in the attention u_q
-to the keys q; u_p is eliminated, because the attention sums to 1. The tests show that each check
-fails for a false statement.
+to the keys q; u_p is eliminated, because the attention sums to 1.
 """
 
 from __future__ import annotations
@@ -271,9 +270,9 @@ def unavoidable() -> Evidence:
     r"""Check the infimum of the loss of patch p for every mask (Lemma A.9, derived anew).
 
     Let Phi of p's own area m tend to :math:`+\infty` and Phi of all other areas to :math:`-\infty`.
-    Then all attention moves to the unmasked patches of area m, or to masked keys if there are none.
-    The limit of the loss is compared with 0 in the first case and with :math:`z_m^2/2` in the
-    second. The mean of the limit over all masks is compared with `unavoidable_error`.
+    In this limit all attention moves to the unmasked patches of area m, or to masked keys if there
+    are none. The limit of the loss is compared with 0 if area m has an unmasked patch, else with
+    :math:`z_m^2/2`. The mean of the limit over all masks is compared with `unavoidable_error`.
     """
     right, size = 0, len(AREAS)
     z = LATENTS[OWN_AREA]

@@ -22,7 +22,7 @@ the ratio of the rates of Phi_0 and Phi_m, the correlations of p with the featur
 - ``E4_global`` and ``E5_global``: E4 and E5 hold for the global patch and its own area.
 
 Rules are evaluated from the start of training, or from the event that ``after`` names. A rule is
-disabled while its ``guard`` is not positive; without a positive gap, it would hold at time 0.
+used only if its ``guard`` is positive, because otherwise it could hold at time 0.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def position_loss(law: Any, p: int) -> Quadratic:
 
 
 class Least(NamedTuple):
-    """Minimum loss of a patch whose attention is the same for all images: lower and upper bound."""
+    """Bounds of the minimum loss of a patch whose attention is the same for all images."""
 
     lower: float
     upper: float

@@ -6,11 +6,13 @@ w`. The attention to the unmasked patches of area a is :math:`A_a`. The loss (Le
 
 .. math:: \ell = \tfrac12\big[z_m^2 (1 - A_m)^2 + \sum_{a \neq m} z_a^2 A_a^2\big].
 
-`key_increment` differentiates the loss by the score of an arbitrary key. All other keys enter
-through a few sums, so the result holds for areas of any size. The derivative, with a minus sign, is
-:math:`u_q (b_q - r)`, with :math:`r = \sum_q u_q b_q = z_m^2 A_m (1 - A_m) - \sum_{a \neq m} z_a^2
-A_a^2`. Its sum over all keys with the same Phi (or Ups) is the rate alpha of Lemma 5.1 (or beta of
-Lemma 5.2). A step of gradient descent changes the entries of Q as follows,
+`key_increment` differentiates the loss by the score of an arbitrary key. The loss depends on all
+other keys only through sums, so the derivative holds for areas of any size. Minus the derivative is
+:math:`u_q (b_q - r)`. For an unmasked key, :math:`b_q` is :math:`z_m^2 (1 - A_m)` in area m and
+:math:`-z_a^2 A_a` in another area a; for a masked key, it is 0. The mean of b is :math:`r = \sum_q
+u_q b_q = z_m^2 A_m (1 - A_m) - \sum_{a \neq m} z_a^2 A_a^2`. Sums of :math:`u_q (b_q - r)` over
+keys give the rates beta of Ups (Lemma 5.2) and, with the factor :math:`z_a`, alpha of Phi (Lemma
+5.1). A step of gradient descent changes the entries of Q as follows,
 
     Phi_a <- Phi_a + eta alpha_a,    Ups_q <- Ups_q + eta beta_q,
 
@@ -43,10 +45,9 @@ def key_increment(kind: str) -> sympy.Expr:
     r"""Minus the derivative of the loss of patch p by the score of one key.
 
     The key is unmasked in p's area m (`kind` is ``"own"``), unmasked in another area i
-    (``"other"``), or masked (``"masked"``). All other keys enter through sums of their weights. The
-    result contains the attention u to the key, the attention A_m and A_i to areas m and i, and
-    their latents z_m and z_i. The result also contains Sigma, the sum of z^2 A^2 over all other
-    areas.
+    (``"other"``), or masked (``"masked"``). The result contains the attention u to the key, the
+    attention A_m and A_i to areas m and i, and their latents z_m and z_i. The result also contains
+    Sigma, the sum of z^2 A^2 over all areas except m and i.
     """
     score, total, B = sympy.symbols("s R B", real=True)
     in_own, in_other, in_rest = sympy.symbols("R_m R_i S_R", real=True)
@@ -72,14 +73,14 @@ def feature_increment(kind: str) -> sympy.Expr:
     """Minus the derivative of the loss by Phi of p's area (``"own"``) or of area i (``"other"``).
 
     The score of every unmasked key of an area contains Phi times the area's latent z. The attention
-    to these keys has the sum A.
+    to all unmasked keys of areas m and i is A_m and A_i.
     """
     latent, share = (z_m, A_m) if kind == OWN else (z_i, A_i)
     return sympy.factor(latent * key_increment(kind).subs(u, share))
 
 
 def balanced(increment: sympy.Expr) -> sympy.Expr:
-    """Replace Sigma by r (the mean of b) in an increment, which gives it the form u (b - r)."""
+    """Replace Sigma by r in an increment, which gives it the form u (b - r) of Lemma 5.2."""
     rest = z_m**2 * A_m * (1 - A_m) - z_i**2 * A_i**2 - r
     return sympy.factor(sympy.expand(increment.subs(Sigma, rest)))
 
@@ -170,7 +171,7 @@ class Cluster:
     slots: tuple[Slot, ...]
 
     def named(self, letter: str, slot: Slot) -> sympy.Expr:
-        """Symbol of a letter, such as A, with the index of an area: m, the class's name, or i."""
+        """Symbol of a letter such as A, whose index m, i or class name stands for `slot`."""
         if slot is self.slots[0]:
             return sympy.Symbol(f"{letter}_m{slot.cluster}", real=True)
         whole = f"{letter}_{slot.phi}{slot.cluster}"
@@ -186,7 +187,7 @@ class Cluster:
 
     @property
     def mean(self) -> sympy.Symbol:
-        """Symbol r of the mean of b over all keys, weighted by the attention, in this cluster."""
+        """Symbol of r, the attention-weighted mean of b_q over all keys q of this cluster."""
         return sympy.Symbol(f"{r.name}{self.slots[0].cluster}", real=True)
 
     def cells(self, slot: Slot) -> list[tuple[sympy.Symbol, sympy.Expr, sympy.Expr]]:

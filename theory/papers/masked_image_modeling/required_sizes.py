@@ -102,9 +102,9 @@ def growth_in_stage_1(size: Any, ratio: Any, gap: float) -> Any:
 def change_after_switch(size: Any, ratio: Any, gap: float) -> Any:
     r"""Change of :math:`\Phi_0` after rho reaches 1, divided by :math:`\Phi_0` at that time.
 
-    With a the initial rate of :math:`\Phi_m` and t the time, rho reaches 1 at a t = 1/3 at leading
-    order, and :math:`\Phi_m` diverges at a t = 1, where the change ends. The arguments are P =
-    `size`, rho(0) = `ratio` and Delta = `gap`.
+    Let t be the time and a the initial rate of :math:`\Phi_m`. At leading order rho reaches 1 at a
+    t = 1/3. The change is measured until a t = 1, where :math:`\Phi_m` diverges. The arguments are
+    P = `size`, rho(0) = `ratio` and Delta = `gap`.
     """
     del size, gap
     _, at_switch, at_end = _motion()
@@ -120,7 +120,7 @@ def _ratio() -> Callable[..., Any]:
 
 @cache
 def _motion() -> tuple[Callable[..., Any], ...]:
-    """Functions Phi_m(a t), Phi_0(rho(0)) when rho reaches 1, and Phi_0(rho(0)) at a t = 1."""
+    """Phi_m as a function of scaled time; Phi_0, when rho is 1 and at scaled time 1, of rho(0)."""
     motion = leading_motion()
     at_switch = motion.Phi_0.subs(motion.scaled, motion.switch)
     at_end = motion.Phi_0.subs(motion.scaled, 1)

@@ -2,11 +2,11 @@ r"""Maps between the full matrix Q and the reduced state: row types and their cl
 
 The trained entries of Q are :math:`\Upsilon_{p \to q} = e_p^\top Q e_q` and :math:`\Phi_{p \to v} =
 e_p^\top Q v`. A scalar of the reduced problem is named ``<row>_Ups_<class>`` or
-``<row>_Phi_<class>``, where ``<row>`` is the name of a row type. With one cluster, this name is
-``local`` or ``global``. With several clusters, it is ``B`` and a digit for each cluster: 1 if the
-patches are global in this cluster, else 0. If patches global in the first and in the second cluster
-have the same type, it is ``B10``. A type whose patches are global in different numbers of clusters
-is named ``patch``. Types of the same name get numbers: ``local_1``, ``local_2``.
+``<row>_Phi_<class>``, where ``<row>`` is the name of a row type. With one cluster, row types are
+named ``local`` and ``global``. With several clusters, a row type is named ``B`` and a digit for
+each cluster: 1 if its patches are global in it, else 0. A type with patches global only in cluster
+1 and patches global only in cluster 2 is ``B10``. A type whose patches are global in different
+numbers of clusters is named ``patch``. Equal names get numbers, as in ``local_1``.
 """
 
 from __future__ import annotations

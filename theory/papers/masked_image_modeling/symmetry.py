@@ -1,22 +1,22 @@
 r"""Classes of equal entries of Q: types of rows, and classes of positions and features in a row.
 
-Gradient descent changes only the correlations of each patch p with positions,
-:math:`\Upsilon_{p\to q} = e_p^\top Q e_q`, and with features, :math:`\Phi_{p\to v} = e_p^\top Q v`.
-Rows of different p do not interact (`model`). Consider the graph whose vertices are the patches,
-areas and clusters, with an edge between a patch and its areas, and between an area and its cluster.
-Colour refinement starts with a separate colour for p (`theory.color_refinement`). When it ends,
+Gradient descent changes only the correlations of each patch p with positions, :math:`\Upsilon_{p\to
+q} = e_p^\top Q e_q`, and with features, :math:`\Phi_{p\to v} = e_p^\top Q v`. Rows of different p
+do not interact (`model`). Consider the graph whose vertices are the patches, areas and clusters,
+with an edge between a patch and its areas, and between an area and its cluster. Colour refinement
+starts with a separate colour for p (`theory.color_refinement`). At the end of the refinement,
 patches q of one colour have equal :math:`\Upsilon_{p\to q}`, and areas of one colour have equal
 :math:`\Phi_{p\to v}`. Patches p of one *type* have equal rows.
 
 Proof. Masks are exchangeable, so the increment of :math:`\Upsilon_{p\to q}` depends only on the
-areas that contain q, and on the composition of these areas and of their clusters: the number of
-patches for each value of Ups, in areas with each value of Phi. In a stable colouring, all q of one
-colour see the same composition. Entries of one colour start equal and therefore stay equal. The
-proof needs no automorphism; the orbits of automorphisms can only be finer than these classes.
+areas that contain q, and on the composition of these areas and of their clusters. A composition is
+the number of patches for each pair of values of Ups and Phi. In a stable colouring, the
+compositions are the same for all q of one colour. Entries of one colour start equal and therefore
+stay equal. The orbits of automorphisms can only be finer than these classes.
 
 The name of a class has one word for each cluster, or a single word if all clusters have the same.
-*own* is the area of p, *global* the global area, and *other* another local area (*local* if p is
-global). As a feature, the local area of p is named *target*.
+The word *own* denotes the area of p, *global* the global area, and *other* another local area
+(*local* if p is global). In names of feature classes, *target* denotes the local area of p.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class RowType:
     `phi_names` are the names of the Ups and Phi classes; the first Ups class, ``"self"``, is p
     alone. `ups_sizes` holds the number of patches in each Ups class, and `phi_sizes` the number of
     features in each Phi class. `clusters` holds the classes of areas of each cluster, as seen from
-    ``patches[0]``; the first class is its own area. In this area, the masked patch p is the cell
-    (0, 1). For other patches of the type, the clusters can have another order.
+    ``patches[0]``; the first class is the own area of this patch, in which the cell (0, 1) is the
+    patch itself. Seen from another patch of the type, the clusters can be in another order.
     """
 
     patches: IntArray
@@ -76,12 +76,12 @@ class RowType:
 
     @cached_property
     def ups_of(self) -> NDArray[np.int32]:
-        """Ups class of every patch q, for every patch p of the row type, as (patches, P)."""
+        """Ups class of every patch q, for every patch p of the row type, shape (patches, P)."""
         return self.classes_for(self.patches, features=False)
 
     @cached_property
     def phi_of(self) -> NDArray[np.int32]:
-        """Phi class of every feature, for every patch p of the row type, as (patches, features)."""
+        """Phi class of every feature, for every patch p of the type, shape (patches, features)."""
         return self.classes_for(self.patches, features=True)
 
     def classes_for(self, patches: IntArray, features: bool) -> NDArray[np.int32]:
@@ -111,10 +111,10 @@ def two_cluster_grid(b11: int, b10: int, C_local: int, T: int) -> IntArray:
     """Areas of two crossing clusters, shape (2, b11 + 2 b10 + T C_local^2).
 
     The first `b11` patches are global in both clusters. The next `b10` patches are global in
-    cluster 1, and in local areas of `C_local` patches in cluster 2. For the next `b10` patches, the
-    clusters are exchanged. The last patches form `T` square grids; each row of a grid is an area of
-    cluster 1, and each column an area of cluster 2. Raises ValueError if no area is global, or if
-    `C_local` does not divide b10.
+    cluster 1, and in local areas of `C_local` patches in cluster 2. The `b10` patches after these
+    are global in cluster 2 and local in cluster 1. The last patches form `T` square grids; each row
+    of a grid is an area of cluster 1, and each column an area of cluster 2. Raises ValueError if no
+    area is global, or if `C_local` does not divide b10.
     """
     if min(b11, b10, T) < 0 or C_local < 1 or b11 + b10 < 1 or b10 % C_local:
         raise ValueError(
@@ -277,8 +277,8 @@ class Reference:
 def reference(areas: ArrayLike, local: bool) -> Reference | None:
     """Select the patch and the cluster that represent all local areas, or all global areas.
 
-    A patch that shares its area with another patch is preferred. Then a patch is preferred that is
-    local (or global) in more clusters, and then a patch in a larger area; among equals, the first
+    A patch that shares its area with another patch is preferred. Next, a patch that is local (or
+    global) in more clusters is preferred, and then one in a larger area. Among equals, the first
     patch and cluster are selected. The choice does not depend on the ids of local areas. Returns
     None if no patch is in a local area.
     """

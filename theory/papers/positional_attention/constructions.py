@@ -1,22 +1,22 @@
 r"""Theorem 3.2: transformers that generalize although patches do not attend to their own set.
 
-A shift has the logits :math:`A_{ij} = s` if the set of patch j follows the set of patch i, else 0.
-Every patch then attends to the next set. In the limit of large s, F is
-:math:`\sum_l C\,act(D\alpha z_l/C)`, as for attention to the own set, because only rows are
-permuted.
+The logits of a shift are :math:`A_{ij} = s` if the set of patch j follows the set of patch i, else
+0, so every patch attends to the next set. In the limit of large s, F is :math:`\sum_l
+C\,act(D\alpha z_l/C)`, as for attention to the own set, because only rows are permuted.
 
-Pairs of sets have logits that form a Gram matrix, which is symmetric and positive semidefinite. The
-logit is a for the partner set, a - g for the own set, and a + (C-1) g on the diagonal. With a
-smaller diagonal the matrix is not semidefinite; its eigenvalues are 2Ca, Cg and 0. In each row, the
-C largest entries off the diagonal are the logits of the partner set.
+If sets attend in pairs, the logits form a Gram matrix, which is symmetric and positive
+semidefinite. For positive a and g, its entries are a for the partner set, a - g for the own set,
+and a + (C-1) g on the diagonal. The eigenvalues of this matrix are 2Ca, Cg and 0, so with a smaller
+diagonal it is not semidefinite. In each of its rows, the C largest entries off the diagonal are
+those of the partner set.
 
 Definition 2.2, as written, takes the C largest of :math:`\langle p_i, p_j\rangle` over all j,
 including :math:`j = i`. For the longest :math:`p_i`, Cauchy-Schwarz gives :math:`\langle p_i, p_j
 \rangle \leq |p_i|^2`, so patch i is among its own C largest, up to ties. Hence no Gram matrix
 avoids the own set in every row, and `overlap` computes results with and without the diagonal. The
 query and key maps are free, so `query_key` combines any logits with positional encodings of any
-regular Gram matrix. Off the diagonal, the logits and the Gram matrix can then both avoid the own
-sets.
+regular Gram matrix. Hence the logits and the Gram matrix of one model can both avoid the own sets
+off the diagonal.
 
 Definition 2.2 and Theorem 3.2 are those of Jelassi, Sander, Li (2022).
 """
@@ -71,7 +71,7 @@ def neighbour_gram(partition: Partition) -> FloatArray:
 
     The neighbours are the previous and the next set. Each diagonal entry, 1 + D, exceeds the sum of
     its row's other entries, so encodings with this Gram matrix are linearly independent. In each
-    row, the C largest entries off the diagonal lie outside the own set.
+    row of the Gram matrix, the C largest entries off the diagonal lie outside the own set.
     """
     labels, count = partition.labels, len(partition.sets)
     apart = (labels[:, None] - labels[None, :]) % count

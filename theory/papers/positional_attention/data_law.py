@@ -13,10 +13,10 @@ independent, and each has the type (a, b) with probability
    \Big(\frac q2\Big)^{a+b} (1-q)^{C-a-b}. \qquad (1)
 
 Under Assumption 1, all patches of a random set are +1, or all are -1, with probability :math:`2
-(q/2)^C`. Such a set looks like a signal set, so no classifier is correct on every sample. The law
-of mixed random sets, ``random_sets = "mixed"``, sets the probability of these two types to 0 and
-divides (1) by :math:`1 - 2 (q/2)^C` for all other types. Under this law, a sample determines its
-label. The mixed law is not in the paper (Jelassi, Sander, Li 2022).
+(q/2)^C`. A random set of one sign looks like a signal set, so no classifier is correct on every
+sample. The law of mixed random sets, ``random_sets = "mixed"``, sets the probability of the types
+(C, 0) and (0, C) to 0 and divides (1) by :math:`1 - 2 (q/2)^C` for all other types. Under the mixed
+law, a sample determines its label. The mixed law is not in the paper (Jelassi, Sander, Li 2022).
 """
 
 from __future__ import annotations
@@ -147,8 +147,8 @@ def bayes_error(law: SetLaw, sets: int) -> float:
     """Irreducible error of the law, made by the best classifier that knows partition and feature.
 
     Given the values of all patches, the likelihood of y = +1 (or -1) is proportional to the number
-    n_+ (or n_-) of sets whose patches are all at +1 (or -1). The best rule compares the two
-    numbers, and errs with probability 1/2 if they are equal. For y = +1, n_+ - n_- is 1 plus a walk
+    n_+ (or n_-) of sets whose patches are all at +1 (or -1). The best classifier predicts the sign
+    of n_+ - n_-, and errs with probability 1/2 if this is 0. For y = +1, n_+ - n_- is 1 plus a walk
     over the L - 1 = `sets` - 1 random sets, in which each step is +1 or -1 with probability (q/2)^C
     each. Mixed random sets never have all patches at +1 or all at -1, so their error is 0.
     """

@@ -1,8 +1,8 @@
 """Derivation, as a page: from the data law to the recursion on (alpha, gamma, rho).
 
-Every equation is computed from `data_law`, `model` and `recursion`. The sentences of the page state
-conditions, equal entries and dropped terms. The types of random sets are numbered k = 1, ..., K,
-and the signal set is the type k = 0. The lemmas are 4.1 to 4.3 of Jelassi, Sander, Li (2022).
+Every equation is computed from `data_law`, `model` and `recursion`. The types of random sets are
+numbered k = 1, ..., K, and the signal set is the type k = 0. The lemmas are 4.1 to 4.3 of Jelassi,
+Sander, Li (2022).
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def _step() -> Section:
 
 
 def _attention() -> Section:
-    """Show the attention Lambda, Gamma, Xi, G and its derivatives by gamma and rho."""
+    """Show the attention Lambda, Gamma, Xi and G, and their derivatives by gamma and rho."""
     weights = model.orbit_attention()
     total = sympy.fraction(sympy.together(weights[model.ATTENTION["beta"]]))[1]
     rows: list[tuple[Any, ...]] = [(N, total)]

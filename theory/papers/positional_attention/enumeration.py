@@ -13,12 +13,12 @@ Law = tuple[NDArray[np.int8], NDArray[np.float64]]
 
 
 def brute_configurations(size: int, set_size: int) -> int:
-    """Number (D/C) 3^(D-C) of outcomes: choice of the signal set, values of all other patches."""
+    """Number (D/C) 3^(D-C) of outcomes, given by the signal set and the values of other patches."""
     return int(size // set_size * 3 ** (size - set_size))
 
 
 def brute_law(partition: Partition, law: SetLaw) -> Law:
-    """All outcomes given y = +1: values of the patches, (D, N), and their probabilities, (N,)."""
+    """Patch values, shape (D, N), and probabilities, shape (N,), of all outcomes with y = +1."""
     blocks, weights = [], []
     for members in partition.sets:
         others = np.setdiff1d(np.arange(partition.size), members)

@@ -147,9 +147,9 @@ def lemma_4_3() -> Evidence:
     """Compute the factor polylog(d) that Lemma 4.3 needs for the increments at leading order.
 
     With the scale s and ``sig`` = E[1/(1+e^F)], the increment of gamma needs the factor C p s (1 -
-    G/D) sig, which does not contain alpha and Gamma. The increment of rho needs C p s (G Xi /
-    Gamma) sig. Whether the exact increments satisfy the lemma is measured in runs
-    (``polylog_gamma``).
+    G/D) sig, which does not contain alpha and Gamma. With the same s and sig, the increment of rho
+    needs the factor C p s (G Xi / Gamma) sig. Whether the exact increments satisfy the lemma is
+    measured in runs (``polylog_gamma``).
     """
     hidden = sympy.simplify(leading_increment(gamma) / increment_scale())
     against = sympy.simplify(-leading_increment(rho) * D / increment_scale())

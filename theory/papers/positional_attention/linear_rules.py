@@ -6,15 +6,15 @@ feature, so the best :math:`w_j` are multiples of the feature, and the score is
 :math:`\sum_j w_j x_j` with numbers :math:`w_j`. The law is symmetric in the label, so every error
 below is that for y = +1, averaged over the signal sets.
 
-With equal weights, the score is Z, the sum of all values. For y = +1, it is C plus a walk of D - C
-independent steps in {-1, 0, 1}. The walk is a mixture of simple symmetric walks, so P(walk = k)
+With equal weights, the score is Z, the sum of all values. For y = +1, Z is C plus a walk of D - C
+independent steps in {-1, 0, 1}. This walk is a mixture of simple symmetric walks, so P(walk = k)
 decreases in |k| in steps of two. Hence :math:`P(Z = k \mid +) \geq P(Z = k \mid -)` for k > 0, and
 the best link is sign(Z), with error P(Z < 0) + P(Z = 0)/2. Let m = q(D - C). The error exceeds 1/8
 if m is above about :math:`c\, C^2`, where :math:`c \to 1/\Phi^{-1}(7/8)^2` as C grows.
 
 With unequal weights and an increasing link, the error can be smaller. If the weights of one set are
-slightly reduced, the sign of the score is that of Z unless Z = 0. The reduced set decides these
-ties, mostly in the right way, because it is rarely the signal set.
+slightly reduced, the sign of the score is that of Z unless Z = 0. If Z = 0, the set with reduced
+weights decides the sign, mostly correctly, because it is rarely the signal set.
 
 With unequal weights and any link, the weights :math:`3^j` encode all of x in the score, so some
 link has the error of the best classifier, `data_law.bayes_error`. Probabilities are exact if q is a
@@ -27,15 +27,15 @@ bounds hold for every algorithm.
 
 Without samples, the probability of x given y = +1 is proportional to the expected number of sets
 that are all +1, :math:`\binom{n_+}{C}` with :math:`n_+` the number of patches at +1. The best
-classifier compares it with :math:`\binom{n_-}{C}`, where :math:`n_-` is the number of patches at
--1. The comparison is the rule sign(Z), because Z is :math:`n_+ - n_-`. So `sign_rule_error` is the
-minimum error of all classifiers, not only of linear rules.
+classifier compares :math:`\binom{n_+}{C}` with :math:`\binom{n_-}{C}`, where :math:`n_-` is the
+number of patches at -1. This classifier is the rule sign(Z), because Z is :math:`n_+ - n_-`. So
+`sign_rule_error` is the minimum error of all classifiers, not only of linear rules.
 
 With N samples, patches outside the signal sets carry no information on the partition. Let the
-algorithm know the signal set of every sample, which are k of the L sets, and whether the signal set
-of the test point is among them. If it is not, the k sets are independent of the label, and the
-partition of all other patches is still uniform, so sign(Z) on D - kC patches is optimal. The
-knowledge does not increase the error, so without it
+algorithm know the signal sets of all samples, which are k of the L sets, and whether the signal set
+of the test point is among these k sets. If it is a new set, the k sets are independent of the
+label, and the partition of the other D - kC patches is uniform, so sign(Z) on these patches is
+optimal. This knowledge does not increase the error, so without it
 
 .. math:: \text{error} \geq E_k\big[(1 - k/L)\, \mathrm{errZ}(D - kC, C, q)\big],
 
@@ -157,7 +157,7 @@ def best_link_error(weights: Sequence[int], partition: Partition, q: Probability
     """Error of the best function of the score sum_j w_j x_j with given integer weights w_j.
 
     The law of the score for y = -1 is the mirror image of its law for y = +1. The minimum error is
-    half of the sum, over all scores, of the smaller of the two probabilities.
+    half of the sum over all scores of the smaller probability, given y = +1 or given y = -1.
     """
     law = score_law(weights, partition, q)
     return np.minimum(law, law[::-1]).sum() / 2
@@ -169,7 +169,7 @@ def encoding_weights(D: int) -> tuple[int, ...]:
 
 
 def tilted_weights(partition: Partition, tilts: Sequence[int]) -> tuple[int, ...]:
-    """Nearly equal weights, which leave sign(Z) unchanged if the sum Z of all values is not 0.
+    """Nearly equal weights; unless the sum Z of all values is 0, the score has the sign of Z.
 
     `tilts` holds the numbers tilt_l by which the weights in the first sets are reduced. If Z = 0,
     the sign of the score is that of -sum tilt_l z_l, with z_l the sum of the values in set l.

@@ -105,7 +105,7 @@ def attended() -> sympy.Expr:
 
 
 def preactivation() -> sympy.Expr:
-    """Argument O of the activation: D alpha times the attended value."""
+    """Argument O of the activation, which is D alpha times the attended value."""
     return D * alpha * attended()
 
 

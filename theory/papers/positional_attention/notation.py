@@ -4,15 +4,15 @@ r"""Notation and events of Jelassi, Sander, Li, "Vision Transformers provably le
 signal strength :math:`\alpha G`; its logarithm grows at the sum of the rates :math:`d\log\alpha`
 and :math:`d\log G`.
 
-- Event I is driven by the value vector v, which grows while attention is constant. It ends at
-  ``T0``, the first time with alpha > 0 and :math:`d\log G \geq d\log\alpha`. Attention
-  then contributes at least as much as v.
-- Event II is driven by attention. It ends at ``T1``, when half of the attention is inside the true
-  set, :math:`G \geq D/2`. The paper ends it at ``T1_paper``, when :math:`\gamma` exceeds the
-  maximum of :math:`|\rho|` over the run; this time depends on the horizon of the run.
+- Event I is driven by the value vector v, which grows while attention is constant. Event I ends at
+  ``T0``, the first time with alpha > 0 and :math:`d\log G \geq d\log\alpha`. At ``T0``, attention
+  contributes at least as much to the growth as v.
+- Event II is driven by attention. Event II ends at ``T1``, when half of the attention is inside the
+  true set, :math:`G \geq D/2`. In the paper, Event II ends at ``T1_paper``, when :math:`\gamma`
+  exceeds the maximum of :math:`|\rho|` over the run; this time depends on the length of the run.
 - Event III is a second growth of alpha. If alpha falls after ``T1``, Event III starts at the
-  minimum of alpha before alpha exceeds alpha(T1) by 5 %. Event III is reported only if alpha is
-  above alpha(T1) at the horizon.
+  minimum of alpha before alpha exceeds alpha(T1) by 5 %. Event III is reported only if alpha
+  exceeds alpha(T1) at the end of the run.
 
 ``patch_association`` (Definition 2.2) holds if, in every row of A, all entries inside the set are
 greater than all entries outside.

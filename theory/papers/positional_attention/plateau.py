@@ -23,7 +23,7 @@ At beta = 0 all :math:`U_i` are equal, T is 0, and A does not move.
 **Assumption 1.** F depends only on the numbers of random patches at +1 and at -1, and all
 arrangements with the same numbers are equally likely. The C-1 other patches in the set of a random
 patch i have the same mean :math:`\bar x_{-i}` as all other random patches, and the random patches
-have the mean :math:`\bar x`. Then (3) becomes
+have the mean :math:`\bar x`. Under Assumption 1, equation (3) becomes
 
 .. math:: T = C\,\Big\{U_{+}^{p-1} (1 - \bar x) - \frac{1}{D-C} \sum_{i\ random}
    U_i^{p-1} (1 - \bar x_{-i})\Big\}, \qquad (4)
@@ -34,7 +34,7 @@ is a convolution.
 
 **Many patches at fixed q.** Let :math:`\sigma^2 = q(D-C)`; :math:`\zeta = Z/\sigma` becomes normal
 with mean :math:`C/\sigma`. On the plateau F is small, :math:`F = \tau\zeta^p + r\tau\zeta` with r
-the share of the linear part. The rate of alpha is zero if
+the ratio of the two coefficients. The rate of alpha is zero if
 
 .. math:: \tau = \frac{2C}{\sigma}\,\frac{p\,p!! + r}{N}, \qquad
    N = p\,(2p-1)!! + (p+1)\,p!!\,r + r^2, \qquad
@@ -45,28 +45,29 @@ The leading part of T in (4) is a positive factor times :math:`\kappa` times
 .. math:: h\,C - q + \frac{\kappa}{4}(1-q), \qquad
    h = \frac12 - \frac{(p\,p!! + r)\,((2p-3)!!/(p-2)!! + r)}{2N}. \qquad (6)
 
-For beta > 0, gamma grows faster than rho if q is below
-:math:`q_c = (hC + \kappa/4)/(1 + \kappa/4)`. As :math:`\nu D^{3(p-1)/(2p)} \to 0`,
-:math:`h = (p-1)/(2(2p-1))`: for p = 3 and C >= 5, gamma is then faster at every q. At a fixed nu
-the linear part dominates for large D, where h tends to 0 and :math:`q_c` to
+For beta > 0, gamma grows faster than rho if q is below :math:`q_c = (hC + \kappa/4)/(1 +
+\kappa/4)`. As :math:`\nu D^{3(p-1)/(2p)} \to 0`, the number h of (6) tends to
+:math:`(p-1)/(2(2p-1))`. In this limit gamma grows faster than rho at every q if p = 3 and C >= 5.
+At a fixed nu the linear part of F dominates for large D, where h tends to 0 and :math:`q_c` to
 :math:`\kappa/(4+\kappa)`.
 
-**Many patches at a fixed mean** :math:`\lambda = q(D-C)`. F becomes :math:`a Z^p + b Z`, and T of
-(4) becomes :math:`C\{(\kappa + Z)^{p-1} - Z^{p-1}\}`. With w(k) the mean of :math:`\varsigma` on
-Z = k,
+**Many patches at a fixed mean** :math:`\lambda = q(D-C)`. For large D, F becomes :math:`a Z^p + b
+Z` with constants a and b, and T of (4) becomes :math:`C\{(\kappa + Z)^{p-1} - Z^{p-1}\}`. With w(k)
+the mean of :math:`\varsigma` on Z = k,
 
 .. math:: \frac{w(k)}{w(-k)} = \frac{I_{k-C}(\lambda)}{I_{k+C}(\lambda)}\,e^{-F(k)}, \qquad
    \sum_{k>0} k\,F'(k)\,(w(k) - w(-k)) = 0. \qquad (7)
 
 The logarithm of the quotient of Bessel functions, divided by k, decreases with k (measured, not
-proved), but F(k)/k does not. Hence w(k) - w(-k) changes its sign once, from + to -. For p = 3, F'
-increases with k, so the sign change implies :math:`E[\varsigma Z] \geq 0`. For beta > 0, it implies
-:math:`E[\varsigma T] = C\kappa\,E[\varsigma(\kappa + 2Z)] > 0`: gamma is faster at every mean.
+proved), but F(k)/k does not. Hence w(k) - w(-k) changes its sign once as k grows, from + to -. For
+p = 3, F' increases with k, so this sign change of w(k) - w(-k) implies :math:`E[\varsigma Z] \geq
+0`. For p = 3 and beta > 0, therefore :math:`E[\varsigma T] = C\kappa\,E[\varsigma(\kappa + 2Z)] >
+0`, and gamma grows faster than rho at every mean.
 
-In this limit :math:`\alpha^p` is a/D, or :math:`(b/(\nu D))^p` for large :math:`\nu D^{1-1/p}`. At
-a fixed mean, (2) therefore falls like :math:`D^{-2}` first, and like :math:`\nu^{-p} D^{-(p+1)}`
-for larger D. `dynamics.verdicts.positional_attention.plateau` measures whether the sign of the rate
-of gamma - rho on the plateau predicts the end of training.
+At a fixed mean, :math:`\alpha^p` is a/D, or :math:`(b/(\nu D))^p` for large :math:`\nu D^{1-1/p}`.
+The rate (2) therefore falls like :math:`D^{-2}` first, and like :math:`\nu^{-p} D^{-(p+1)}` for
+larger D. `dynamics.verdicts.positional_attention.plateau` measures whether the sign of the rate of
+gamma - rho on the plateau predicts the end of training.
 """
 
 from __future__ import annotations
@@ -93,9 +94,9 @@ class Numbers(NamedTuple):
     """Joint law of the numbers of random patches at +1 and at -1, and sums over these patches.
 
     The array `chance`, shape (D - C + 1, D - C + 1), holds the probability of a random patches at
-    +1 and b at -1. The mapping `mates` holds an array of this shape for each value x. Let the sum
-    of z_i - x be taken over all random patches i of value x, with z_i the sum of the set of patch
-    i. The array holds the expectation of this sum times the indicator of (a, b).
+    +1 and b at -1. For each value x, `mates` holds an array of the shape of `chance`. Its entry (a,
+    b) is the expectation of the indicator of (a, b) times the sum of z_i - x over all random
+    patches i of value x, with z_i the sum of the set of patch i.
     """
 
     chance: Array
@@ -127,7 +128,7 @@ def one_set_apart(random: int, law: SetLaw) -> Numbers:
     types, chance = law.types[possible], law.probabilities[possible]
 
     def with_set(weights: Array) -> Array:
-        """Convolve `rest`, the law of the other sets, with the weighted types of one more set."""
+        """Convolve the law `rest` of the other random sets with the weighted types of one set."""
         total = np.zeros_like(rest)
         for (a, b, _), weight in zip(types, weights, strict=True):
             total[a:, b:] += weight * rest[: random + 1 - a, : random + 1 - b]
@@ -218,7 +219,7 @@ class Plateau:
 
     @cached_property
     def moments(self) -> Array:
-        """Product of T (equation (3)) and the probability, for all pairs (a, b)."""
+        """Mean of T (equation (3)) times probability, for all a patches at +1 and b at -1."""
         D, C, random = self.D, self.law.C, self.D - self.law.C
         plus, minus = np.ogrid[: random + 1, : random + 1]
         chance, mates = self.numbers

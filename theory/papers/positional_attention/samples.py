@@ -8,8 +8,8 @@ r"""Samples of the data laws: patches :math:`X_j = x_j w^\star + \xi_j`, noise o
 
 The output F depends on a patch only through :math:`\langle v, X_j\rangle = x_j \langle v,
 w^\star\rangle + \sigma |v_\perp|\, g_j`, where g_j is standard Gaussian and :math:`v_\perp` the
-part of v orthogonal to w*. Fresh test data therefore need only x_j and g_j. Each kind of draw has a
-separate random stream, so a larger sample with the same seed starts with a smaller sample.
+part of v orthogonal to w*. `Fresh` therefore stores only x_j and g_j. Labels, signal sets, values
+and noise have separate random streams, so a larger sample begins with a smaller one of equal seed.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def unit_vector(depth: int, generator: Generator) -> FloatArray:
 
 @dataclass(frozen=True)
 class Fresh:
-    """Fresh test data as projections: `values` and `noise`, shape (count, D), and `labels`."""
+    """Fresh test data; the arrays `values` and `noise` of shape (count, D) hold x_j and g_j."""
 
     values: FloatArray
     noise: FloatArray
@@ -139,7 +139,7 @@ class Fresh:
         return along * self.values + self.sigma * across * self.noise
 
     def pairs(self) -> FloatArray:
-        """Patches in d = 2 dimensions, shape (count, D, 2); their v is (`along`, `across`)."""
+        """Patches as vectors (x_j, sigma g_j), shape (count, D, 2); w* is the first unit vector."""
         return np.stack([self.values, self.sigma * self.noise], axis=2)
 
 

@@ -1,15 +1,15 @@
 r"""Condition under which the model with three scalars can classify every sample.
 
-Let :math:`\kappa` be the maximum of :math:`|z|/C` for a random set with the sum z. This maximum is
-1 under Assumption 1, and :math:`1 - 1/C` for mixed random sets and q < 1. At full attention
-(:math:`\Lambda = \Gamma = 1/C`, :math:`\Xi = 0`) every patch of a set has the attended value z/C,
-so a sample with y = +1 has
+Let :math:`\kappa` be the maximum of :math:`|z|/C` for a random set with the sum z. The maximum
+kappa is 1 under Assumption 1, and :math:`1 - 1/C` for mixed random sets and q < 1. At full
+attention (:math:`\Lambda = \Gamma = 1/C`, :math:`\Xi = 0`) every patch of a set has the attended
+value z/C, so a sample with y = +1 has
 
 .. math:: F = C\,act(D\alpha) + \sum_{l} C\,act(D\alpha z_l / C). \qquad (1)
 
-F is smallest if every random set has :math:`z = -\kappa C`. Then its part of degree p is
-:math:`C (D\alpha)^p (1 - (L-1) \kappa^p)`, and its linear part
-:math:`\nu D\alpha\,C (1 - (L-1)\kappa)`.
+F is smallest if every random set has :math:`z = -\kappa C`. In this case, the part of F of degree p
+is :math:`C (D\alpha)^p (1 - (L-1) \kappa^p)`, and its linear part is :math:`\nu D\alpha\,C (1 -
+(L-1)\kappa)`.
 
 **Proposition.** Let q < 1. Some (alpha, gamma, rho) has yF > 0 on every sample of the law if and
 only if :math:`(L-1)\,\kappa^p < 1` (`criterion`). If :math:`(L-1)\,\kappa^p \geq 1` and L >= 3, the
@@ -25,26 +25,25 @@ patches satisfy
 
 .. math:: u = 1 - e (1+\kappa), \qquad u + (L-1)\,v = 1 - (L-1)\,\kappa =: -k. \qquad (2)
 
-The linear part of F has the sign of -k, and k >= 0. Only for kappa = 1 and L = 2 is k = 0; then F
-is 0 by the exchange of the two sets. Let H be the part of F of degree p.
+The linear part of F has the sign of -k, and k >= 0. The number k is 0 only for kappa = 1 and L = 2;
+in this case F is 0 by the exchange of the two sets. Let H be the part of F of degree p.
 
 - If no random patch has a positive attended value (always for L >= 4), Jensen's inequality gives
-  :math:`H \leq C (u^p + (L-1) v^p)`. At e = 0 this bound is
-  :math:`C (1 - (L-1) \kappa^p) \leq 0`. It decreases with e while :math:`u > |v|`; for larger e it
-  is at most :math:`-(L-2)\,C |v|^p`.
-- If some random patch has a positive attended value, then L = 3 and kappa < 1, hence C >= 5.
-  Attended values of random patches are at most Xi, and :math:`\Gamma < \Xi`. Let h be the attended
-  value of the patches at -1, and :math:`h_0 \leq \Xi` that of the patches at 0. Then
-  :math:`u + h = \Gamma - (2C-3)\,\Xi \leq -(2C-4)\,\Xi`. In
-  :math:`H = C u^p + 2(C-1) h^p + 2 h_0^p`, a negative term outweighs all positive terms for any
-  signs of u and h.
+  :math:`H \leq C (u^p + (L-1) v^p)`. This bound on H is :math:`C (1 - (L-1) \kappa^p) \leq 0` at e
+  = 0, decreases with e while :math:`u > |v|`, and is at most :math:`-(L-2)\,C |v|^p` for larger e.
+- If some random patch has a positive attended value, then L = 3 and kappa < 1, hence C >= 5. In
+  this case, attended values of random patches are at most Xi, and :math:`\Gamma < \Xi`. Let h be
+  the attended value of the patches at -1, and :math:`h_0 \leq \Xi` that of the patches at 0. The
+  sum of u and h is :math:`\Gamma - (2C-3)\,\Xi \leq -(2C-4)\,\Xi`. For any signs of u and h, a
+  negative term of :math:`H = C u^p + 2(C-1) h^p + 2 h_0^p` outweighs all positive terms.
 
 Hence F < 0 for every alpha > 0. For alpha < 0, the sample whose random patches are all 0 has F < 0.
 
 S lies in a compact set, so :math:`F \leq -c\,\alpha` or :math:`F \leq -c\,\alpha^p` with c > 0.
-With P the probability of these samples, the risk is :math:`R \geq P \log(1 + e^{-F})`. R decreases
-along a flow, which bounds alpha. If yF > 0 on every sample, alpha is unbounded, because
-:math:`\alpha\,\partial (yF) / \partial\alpha > 0` on every sample for large alpha.
+With P the probability of the samples with this F < 0, the risk is :math:`R \geq P \log(1 +
+e^{-F})`. The risk decreases along every flow, so its lower bound also bounds alpha. If yF > 0 on
+every sample, alpha is unbounded, because :math:`\alpha\,\partial (yF) / \partial\alpha > 0` on
+every sample for large alpha.
 
 The plateau of Event I (`theory.papers.positional_attention.plateau`) predicts whether the flow
 *reaches* attention close to full. With a large nu the flow may still converge to a positive error.

@@ -14,15 +14,15 @@ with equality in the limit of zero attention to all other patterns. The bounds i
 - No query pattern has both masses above q/(1+q), and the mean of both is at most q/(1+q)
   (`mean_is_bounded`).
 - Pattern 1 has n_* tokens in a positive sample and n_# tokens in a negative sample. The mean
-  attention over all queries is therefore largest at :math:`s = \sqrt q + 1 + 1/\sqrt q`; its value
-  there is the `ceiling`.
+  attention over all queries is therefore largest at :math:`s = \sqrt q + 1 + 1/\sqrt q`; the
+  maximum is the `ceiling`.
 
 The ceiling is 1 only without confusion tokens. For the ceiling, half of all samples are assumed to
-be positive. In given samples, let the tokens of a pattern in positive samples be the share a of all
-tokens, and those in negative samples the share b. The queries of this pattern contribute at most
-the maximum of :math:`a\,\text{mass}_+ + b\,\text{mass}_-`, which is attained at :math:`s = (q \sqrt
-a - \sqrt b) / (q \sqrt b - \sqrt a)`. If one of a and b is at least :math:`q^2` times the other,
-the supremum is the greater of the two (`ceiling_of_samples`).
+be positive. In given samples, let a pattern's tokens in positive samples be the share a of all
+tokens, and its tokens in negative samples the share b. The queries of this pattern contribute at
+most the maximum of :math:`a\,\text{mass}_+ + b\,\text{mass}_-`, which is attained at :math:`s = (q
+\sqrt a - \sqrt b) / (q \sqrt b - \sqrt a)`. If one of a and b is at least :math:`q^2` times the
+other, the supremum is the greater of the two (`ceiling_of_samples`).
 
 **Start.** The rows of :math:`W_O^{(0)}` are Gaussian, so their directions are uniform on the sphere
 of :math:`R^{m_a}`. The share of directions within an angle theta of a given direction is
@@ -30,10 +30,10 @@ of :math:`R^{m_a}`. The share of directions within an angle theta of a given dir
 .. math:: \tfrac12 I_{\sin^2\theta}\big(\tfrac{m_a - 1}{2}, \tfrac12\big), \qquad
    \theta \leq \tfrac\pi2,
 
-with I the regularised incomplete beta function. This share is of order :math:`\theta^{m_a - 1}`.
-Lemma 3 claims :math:`\frac1M (1 - \epsilon_m - \theta M / \pi)`, which increases as theta
-decreases. The hypothesis of the lemma, :math:`m \geq \epsilon_m^{-2} M^2 \log N`, requires
-:math:`\epsilon_m \geq M \sqrt{\log N / m}`.
+with I the regularised incomplete beta function. This share of directions is of order
+:math:`\theta^{m_a - 1}` for small theta. Lemma 3 claims :math:`\frac1M (1 - \epsilon_m - \theta M /
+\pi)`, which increases as theta decreases. The hypothesis of the lemma, :math:`m \geq
+\epsilon_m^{-2} M^2 \log N`, requires :math:`\epsilon_m \geq M \sqrt{\log N / m}`.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def least_batch(share: float, sigma: float, delta: float, tau: float = 0.0) -> f
 
 
 def derived_batch(share: float, sigma: float, delta: float, tau: float = 0.0) -> float:
-    """Batch size by the left side of (70), at alpha_* = `share`; inf if its bracket is <= 0."""
+    """Left side of (70), a batch size, at alpha_* = `share`; inf if its base is <= 0."""
     s, damped = sigma + tau, exp(-(delta + tau))
     gap = (1 - s) * damped * share / 2 - s * damped
     return gap**-2 if gap > 0 else inf
@@ -68,7 +68,7 @@ def equation_70() -> Evidence:
     right = share - sympy.exp(-k) * s
     (zero,) = sympy.solve(left, share)
     there = sympy.simplify(right.subs(share, zero) / s)
-    # The bracket is positive for all k > 0 and 0 < s < 1, because e^-k < 1 < 2/(1 - s).
+    # The number `there` is positive for all k > 0 and 0 < s < 1, because e^-k < 1 < 2/(1 - s).
     least = sympy.simplify(there.subs(k, 0))
     finite = sympy.simplify(least - (1 + s) / (1 - s)) == 0
     findings = (

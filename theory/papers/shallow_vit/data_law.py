@@ -10,7 +10,7 @@ are label-relevant and confusion tokens. The M - 2 other patterns share the rema
 are three laws:
 
 - ``fixed`` splits the remaining tokens as evenly as possible, equally in every sample ("we set the
-  ratio of different patterns the same among all the data", Section 4.1). The law has two samples.
+  ratio of different patterns the same among all the data", Section 4.1). ``fixed`` has two samples.
 - ``fixed_disc`` draws the remaining counts from a multinomial law with equal probabilities.
 - ``iid`` draws every token independently. A token is label-relevant with probability
   :math:`\alpha_*`, confusion with probability :math:`\alpha_\#`, and else uniform over the other

@@ -61,7 +61,7 @@ def page(data: str = data_law.DATA[0], loss: str = "hinge", frozen: str = "none"
 
 
 def count_law(data: str) -> tuple[tuple[sympy.Expr, sympy.Expr], ...]:
-    """Equations of the law of the counts c at y = 1; the last one is the probability of (c, y)."""
+    """Equations for the counts c of a sample; the last is the joint probability of c and y = 1."""
     half = sympy.Rational(1, 2)
     ways = sympy.Product(sympy.factorial(c[k]), (k, 3, M))
     if data == "iid":
@@ -179,7 +179,7 @@ def _inner() -> Section:
 
 
 def _classes() -> Section:
-    """Show the recursion on classes of pairs: steps of B, G_K, G_Q, and the product of matrices."""
+    """Show the product of matrices that are constant on classes, and the steps of B, G_K, G_Q."""
     words = (
         "Let patterns be orthonormal, and neurons, start and law invariant under permutations of "
         "the patterns from 3 to `M` and under the exchange of 1 and 2 with `y` and `a` changing "

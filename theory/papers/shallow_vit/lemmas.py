@@ -1,11 +1,11 @@
 """Proofs of the exact statements of the theory by computation.
 
 Statements are typed in this file and compared with expressions that `model` and `recursion` derive.
-The gradients are also checked in a small case, one sample with three tokens. The loss of this case
-has a symbol for every entry of the weights, of X and of D, and is differentiated by every weight.
-The result, written in the attention :math:`S_{il}`, is compared with `model.gradients`. The step on
-patterns is checked in the same way, with three patterns and symbolic token counts. The tests show
-that each check fails for a false statement.
+The gradients are also checked in a small case, one sample with three tokens. The loss of the small
+case has a symbol for every entry of the weights, of X and of D, and is differentiated by every
+weight. These derivatives, written in the attention :math:`S_{il}`, are compared with
+`model.gradients`. In a second small case, three patterns with symbolic token counts, the loss is
+differentiated by H and B.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ PATTERNS = {M: 3, m: 2}
 
 
 def attention_of_tokens(counts: tuple[int, ...]) -> list[bool]:
-    """Whether the attention to all tokens of a pattern sums to P, for each pattern and query."""
+    """Whether each query's attention to all tokens of a pattern sums to the entry of P."""
     size = len(counts)
     scores = model.free(B, {M: size})
     pattern = np.repeat(np.arange(size), counts).tolist()
@@ -131,7 +131,7 @@ def _slopes(loss: sympy.Expr, entries: sympy.Matrix, back: Any) -> tuple[sympy.E
 def _back(
     weights: sympy.Matrix, attention: sympy.Matrix
 ) -> tuple[Mapping[Any, Any], Mapping[Any, Any], Mapping[Any, Any]]:
-    """Substitutions for column sums, for exponentials, and for the last row of the attention."""
+    """Substitutions that replace column sums, exponentials, and the last row of the attention."""
     totals = sympy.symbols(f"tot_:{weights.cols}", positive=True)
     last = weights.rows - 1
     sums = {sympy.Add(*weights.col(j)): totals[j] for j in range(weights.cols)}
@@ -222,7 +222,7 @@ def pattern_closure(stated: Stated | None = None) -> Evidence:
 
 
 def gram_form(stated: Stated | None = None) -> Evidence:
-    """Compare the steps of the inner products with products of the expanded step on patterns."""
+    """Compare typed steps of the inner products with those derived from the step on patterns."""
     stated = stated_gram() if stated is None else stated
     derived = recursion.gram()
     findings, holds = [], True
@@ -294,7 +294,7 @@ def _sizes(sizes: Mapping[Any, int]) -> str:
 
 
 def _linear_in_a(factor: sympy.Symbol) -> bool:
-    """Whether the output F and its derivative D are proportional to the output weights."""
+    """Whether the output F and the derivative D of the loss are linear in the output weights."""
     scaled = {A: factor * A}
     output = (model.output().subs(scaled) - factor * model.output()).doit()
     difference = model.backward().subs(scaled) - factor * model.backward()

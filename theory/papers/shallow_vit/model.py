@@ -88,7 +88,7 @@ def column_softmax(columns: sympy.Matrix, exponential: Any = sympy.exp) -> sympy
 
 
 def through_softmax(weights: Expr, slope: Expr) -> Expr:
-    """Derivative of a loss by the argument of a column softmax; `slope` is that by the softmax."""
+    """Derivative by a column softmax's argument, from the derivative `slope` by the softmax."""
     size = weights.shape[0]
     return HadamardProduct(weights, slope - OneMatrix(size, size) * HadamardProduct(weights, slope))
 

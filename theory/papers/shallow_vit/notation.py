@@ -7,8 +7,8 @@ pattern k.
 `EVENTS` are rules on the order parameters of the training set:
 
 - ``t_fit``: all training samples are correctly classified.
-- ``t_zero``: every training sample has reached the margin. Then the gradient of the hinge loss is
-  zero, and full-batch descent stops.
+- ``t_zero``: every training sample has reached the margin. From ``t_zero`` on, the gradient of the
+  hinge loss is zero, and full-batch descent stops.
 - ``mass_50``, ``mass_75``, ``mass_90``: the attention to label-relevant tokens, averaged over the
   queries of all training samples, reaches 50, 75 or 90 % (Proposition 2 claims nearly 100 %).
 

@@ -8,15 +8,15 @@ Without noise every token is one of M patterns, the columns of :math:`\mu`. Let 
    P_{ij} = \frac{c_i e^{B_{ij}}}{\sum_k c_k e^{B_{kj}}}, \quad U = HP, \quad
    F = \frac1L \sum_{ij} a_i c_j\, \mathrm{relu}(U_{ij}).
 
-`pattern_slopes` differentiates the loss by H and B. The chain rule then gives `closure`, a step of
-gradient descent on :math:`(W_O, V, K, Q)`, with :math:`\Gamma = \mu^\top \mu`. The expanded inner
-products of this step are `gram`, a recursion on :math:`(H, G_V, J, B, G_K, G_Q)` alone. For
-matrices that are constant on the classes of `symmetry`, matrix products reduce to products of
-scalars for every M; this gives `collapse`.
+`pattern_slopes` differentiates the loss by H and B. From the derivatives by H and B, the chain rule
+gives `closure`, a step of gradient descent on :math:`(W_O, V, K, Q)`, with :math:`\Gamma = \mu^\top
+\mu`. Expanding the inner products after one step gives `gram`, a recursion on :math:`(H, G_V, J, B,
+G_K, G_Q)` alone. For matrices that are constant on the classes of `symmetry`, matrix products
+reduce to products of scalars for every M; this gives `collapse`.
 
-If the output weights a depend on the position, only D changes: :math:`a_i c_j` becomes their sum
-over the tokens of pattern j. Only E and T are averaged over samples (``weighted``), so the steps
-also hold for mini-batches.
+If the output weights a depend on the position, only D changes: :math:`a_i c_j` is replaced by the
+sum of :math:`a_i` over the positions of tokens of pattern j. Only E and T are averaged over samples
+(``weighted``), so the steps also hold for mini-batches.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def transposed(matrix: ClassMatrix) -> ClassMatrix:
 def collapse() -> Steps:
     """Step of gradient descent on the 16 attention scalars, for orthonormal patterns and any M.
 
-    The step is derived from `gram`. The symbols t are the means of T over orbits
+    The step is derived from `gram`. The symbols ``t_<pair>`` are the means of T over orbits
     (`symmetry.orbit_means`).
     """
     symbols = {

@@ -17,9 +17,9 @@ from math import lgamma
 import numpy as np
 
 TERMS = 400
-"""Number of terms that are summed; at x = `LARGEST`, terms decrease for p above e x^2."""
+"""Number of summed terms of the series; at x = `LARGEST`, its terms decrease for p > e x^2."""
 LARGEST = 6.0
-"""The supremum is searched for x up to this number; above it, the quotient decreases to e/2."""
+"""The supremum is searched up to this x; above it, `exponent_of_series` decreases to e/2."""
 
 
 def exponent_of_series(x: float) -> float:

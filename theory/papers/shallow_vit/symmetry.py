@@ -1,15 +1,15 @@
 r"""Classes of equal entries (16 attention scalars), and conditions under which they stay equal.
 
-Consider a permutation of the patterns that preserves the set {1, 2}. If it exchanges 1 and 2, it
-also maps y to -y and a to -a. The permutation is a symmetry of training if it maps the weighted
-samples onto themselves, preserves the inner products at the start, and maps neurons onto neurons.
-The first condition holds for all three laws of `data_law` if the remaining tokens are split
-equally. If all such permutations are symmetries,
+Consider a permutation of the patterns that preserves the set {1, 2}. A permutation that exchanges 1
+and 2 also maps the label y to -y and the output weights a to -a. The permutation is a symmetry of
+training if it maps the weighted samples onto themselves, preserves the inner products at the start,
+and maps neurons onto neurons. The condition on samples holds for all laws of `data_law` if the
+remaining tokens are split equally. If all such permutations are symmetries,
 
 - B has one value on each of 6 classes of ordered pairs of patterns, and G_K and G_Q have one value
   on each of 5 classes of unordered pairs: 16 scalars for every M > 3;
 - training depends only on the orbit means of T, the derivative of the loss by B. The two samples of
-  the ``fixed`` law are mirror images, so these means follow from the positive sample
+  the ``fixed`` law are mirror images, so the orbit means of T follow from the positive sample
   (`orbit_means`).
 
 The classes are the orbits of `pattern_group`. `conditions` measures each condition at a start, and
@@ -37,10 +37,10 @@ TOLERANCE = 1e-12
 
 
 def pattern_group(M: int, exchange: bool = True) -> PermutationGroup:
-    """Permutations of the patterns that permute the M - 2 other patterns or exchange 1 and 2.
+    """Group of all permutations of the M - 2 other patterns, with the exchange of 1 and 2.
 
-    Without `exchange`, patterns 1 and 2 stay in place, as is right for a single sample. M is at
-    least 3.
+    Without `exchange`, patterns 1 and 2 stay in place, as in the symmetry of a single sample. M is
+    at least 3.
     """
     generators = []
     if exchange:
@@ -115,8 +115,8 @@ def orbit_means(M: int) -> Mapping[str, sympy.Expr]:
 
     The permutations of the M - 2 other patterns leave the positive sample unchanged, so its T has
     one entry ``T_<pair>`` on each of their orbits. The negative sample is the mirror image of the
-    positive sample. Hence the mean over both samples equals the mean over the orbits of the whole
-    group.
+    positive sample. Hence the mean of T over both samples is the mean of the T of the positive
+    sample over the orbits of the whole group.
     """
     fine, whole = (classes(pattern_group(M, exchange)) for exchange in (False, True))
     means: dict[str, sympy.Expr] = {}
@@ -149,7 +149,7 @@ class Weights:
 class Condition:
     """Condition under which training reduces to the 16 scalars.
 
-    `deviation` is its maximum violation, relative to the largest number; `where` names the place.
+    `deviation` is the maximum violation relative to the largest number; `where` tells its place.
     """
 
     name: str
