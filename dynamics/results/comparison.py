@@ -125,8 +125,8 @@ class Comparison:
     def departures(self, share: float) -> dict[str, FloatArray]:
         """Scalar state -> time of departure of every full run, shape (runs,).
 
-        From this time to the end of the run, all `relative_deviations` of the state exceed `share`.
-        The time is infinite if the deviation at the last record does not exceed `share`.
+        From its departure to the end of the run, all `relative_deviations` of a state exceed
+        `share`. A departure is infinite if the last deviation does not exceed `share`.
         """
         times = {}
         for name, relative in self.relative_deviations.items():
@@ -164,7 +164,7 @@ class Comparison:
 
     @property
     def outcome(self) -> Outcome:
-        """Outcome of a failed run, else of an interrupted one, else of the reduced run."""
+        """First failed outcome, else first interrupted outcome, else outcome of the reduced run."""
         ends = [run.outcome for run in (*self.fulls, *self.partners, self.reduced)]
         failed = [end for end in ends if end.failed]
         stopped = [end for end in ends if end.kind == INTERRUPTED]
@@ -272,9 +272,9 @@ class Overlay:
 
     @property
     def outcome(self) -> Outcome:
-        """Outcome of the flow; without a flow, of an interrupted, else of the first successful run.
+        """Outcome of the flow, else of an interrupted run, else of the first successful run.
 
-        A run that fails is part of the comparison, so the overlay does not fail with it.
+        Without a flow, the overlay has failed only if all runs have failed.
         """
         ends = [run.outcome for run in self.runs]
         good = [end for end in ends if not end.failed]

@@ -109,7 +109,7 @@ class Events(dict[str, Event]):
 
     @property
     def line(self) -> str:
-        """Line of text with the names and times of reached events, then the names of the others."""
+        """Line of text: names and times of reached events, then names of unreached events."""
         reached = ", ".join(f"{name} {event.time:.5g}" for name, event in self.items() if event)
         others = ", ".join(name for name, event in self.items() if not event)
         return "; ".join(filter(None, [reached, others and f"not {others}"]))

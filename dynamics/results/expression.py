@@ -2,10 +2,10 @@ r"""Arithmetic written as text: ``m/(D-C)``, ``round(D/8)``, ``log2(D)**2``.
 
 Python's parser reads the text, which may contain numbers, names, + - * / // % \*\*, parentheses and
 the `FUNCTIONS`. All other syntax (attributes, indices, comparisons, strings, other calls) is
-refused, and the length of the text and integer powers are bounded, so untrusted text is safe to
-evaluate. Numbers behave as in Python: integers stay integers, ``/`` gives floats, ``round``,
-``floor`` and ``ceil`` give integers. Arrays are evaluated entry by entry. An undefined operation
-(division by zero, logarithm of a negative number) gives NaN in an array, and an error for a number.
+refused. Untrusted text is safe to evaluate, as the sizes of text and integer powers are bounded
+too. Numbers behave as in Python: integers stay integers, ``/`` gives floats, ``round``, ``floor``
+and ``ceil`` give integers. Arrays are evaluated entry by entry. An undefined operation, such as
+division by zero, gives NaN in an array, and an error for a single number.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Expression:
             self._refuse(f"has more than {LONGEST} characters", "a shorter one")
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # "2if D" warns, and is refused below
+                warnings.simplefilter("ignore")  # Python warns about "2if D"; it is refused below
                 tree = ast.parse(self.text.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             self._refuse("cannot be read", "the formula with its signs and parentheses in pairs")

@@ -21,7 +21,7 @@ SPACED = {*"=<>≤≥≈∝→∈≫≪≠≡∼+-−×⋅·∀∃∧∨⟹⟶�
 """Operators printed with a space on both sides."""
 FUNCTIONS = {"exp", "log", "ln", "max", "min", "sup", "inf", "sin", "cos", "tanh", "arg", "lim"}
 UPRIGHT = re.compile(r'(?<=\w)</mi><mi mathvariant="normal">(?=\w)')
-"""Text between two letters of an upright word, because each letter is an element of MathML."""
+"""Text between two letters of an upright word; each letter of a word is an element of MathML."""
 FUNCTION = rf"<mi>(?:{'|'.join(sorted(FUNCTIONS))})</mi>"
 LETTER = "(?:mi|mn|mrow|msub|msup|mfrac)"
 THIN = '<mspace width="0.167em" />'
@@ -38,7 +38,7 @@ SHORT = 12
 SINGLE = re.compile(
     r"\w+(?:\.\d+)?['′\u0300-\u036f]*|[^\W\d_]+_\w|\([^()]*\)|⟨[^⟨⟩]*⟩|‖[^‖]*‖|\|[^|]*\|"
 )
-"""Plain text of formulas that need no parentheses in a fraction or an index."""
+"""Pattern of plain texts that need no parentheses in a fraction or an index."""
 
 
 def mathml(latex: str, display: bool = False) -> str:
@@ -138,7 +138,7 @@ def _joined(parts: list[ElementTree.Element]) -> str:
         piece = _written(part)
         sign = text.rstrip()[-1:]
         if piece in (" − ", " + ", " ± ") and (not sign or sign in "([{,;=≤≥<>→^/∈"):
-            piece = piece.strip()  # a sign before a number, not an operator
+            piece = piece.strip()  # a unary sign has no spaces around it
         after = re.search(r"[^\W_]['′)\]]*$", text) or re.search(r"[_^]\S*[\w)′*]$", text)
         numbers = re.search(r"[\d.]$", text) and re.match(r"[\d.]", piece)
         apart = after and not numbers and re.match(r"\w|√|∑|∏", piece)

@@ -58,8 +58,8 @@ def code_block(text: str, language: str = "") -> str:
 def fragment(page: str, pictures: Mapping[str, bytes] | None = None) -> str:
     r"""Convert a Markdown page to HTML elements.
 
-    `pictures` maps the address of a picture in the page to the bytes of the PNG to embed. All other
-    pictures are replaced by their alternative text, so no address is requested.
+    `pictures` maps the address of a picture in the page to the bytes of the PNG to embed. A picture
+    that is not in `pictures` is replaced by its alternative text, so no address is requested.
 
     Examples
     --------

@@ -42,10 +42,10 @@ SMALLER = "parameters or a start of smaller size"
 class Outcome:
     """End of a run: one of `KINDS`, its step and time, and a remedy.
 
-    `step` is None on a flow. For gradient descent it is the first step of an oscillation, the last
-    step before a state that is not finite, or the first record whose risk or state is not finite;
-    for other kinds it is the last step of the run. `remedy` suggests a change, with numbers, or
-    names the observables that are not finite.
+    The `step` of a flow is None. If gradient descent oscillates, `step` is the first step of the
+    oscillation. If state or risk is no longer finite, `step` is the last step before, or the first
+    such record. Otherwise `step` is the last step of the run. The `remedy` suggests a change, with
+    numbers, or names the observables that are not finite.
     """
 
     kind: str

@@ -1,11 +1,11 @@
-r"""Power laws fitted by least squares in the logarithms, with standard errors.
+r"""Power laws (prefactor c, exponents e_k) of factors x_k, fitted to logarithms of values y.
 
 .. math:: \log y = \log c + \sum_k e_k \log x_k + \text{residual}.
 
-Without errors of the values, the standard errors of the exponents :math:`e_k` assume independent
-residuals of equal variance. If errors of the values are given, the residuals are divided by these
-errors. If the residuals then scatter more than the given errors explain, the standard errors of the
-exponents are increased accordingly.
+The fit is by least squares. Without errors of the values, the standard errors of the exponents
+:math:`e_k` assume independent residuals of equal variance. If errors of the values are given, the
+residuals are divided by these errors. If the residuals scatter more than the given errors explain,
+the standard errors of the exponents are increased accordingly.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ LEVEL = 0.95
 class PowerLaw:
     """A power law fitted to values.
 
-    `exponents` and their standard errors `errors` have the shape (factors,), the 95 % confidence
-    `intervals`, by Student's distribution, the shape (factors, 2). `prefactor` has the unit of the
-    values; `r2` is the coefficient of determination of the logarithms; `spread` is the standard
-    deviation of the residuals of log y; `fitted` has the values of the law at the fitted points.
+    The `exponents` and their standard errors `errors` have the shape (factors,). The 95 %
+    confidence `intervals` by Student's distribution have the shape (factors, 2). The `prefactor`
+    has the unit of the values; `r2` is the coefficient of determination of the logarithms; `spread`
+    is the standard deviation of the residuals of log y; `fitted` has the law's values at the
+    points.
     """
 
     exponents: FloatArray

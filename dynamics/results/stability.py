@@ -22,11 +22,11 @@ class Stability:
     """Time up to which training stays on the classes of a reduction.
 
     `horizon` is the maximum time considered. `growth` is the maximum factor by which a distance
-    from the closed space grows, or an upper bound of this factor; NaN if not measured. Up to time
-    `safe`, this growth keeps a start at distance `OFF` within distance `LEFT`. `left` gives, for
-    each trained start, the time at which the distance reaches `LEFT`: infinite if never, NaN if
-    training ended early. `where` is the size of the measured model, if it is another size, or the
-    reason why nothing was measured.
+    from the closed space grows, or an upper bound of this factor; NaN if not measured. A start at
+    distance `OFF` from the closed space stays within distance `LEFT` up to time `safe`. `left`
+    gives, for each trained start, the time at which the distance reaches `LEFT`: infinite if never,
+    NaN if training ended early. `where` gives the size of the measured model if another size was
+    measured, or the reason why nothing was measured.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class Stability:
 
     @property
     def until(self) -> float:
-        """Largest time up to which the classes are known to hold; NaN if unknown."""
+        """Largest time up to which training is known to stay on the classes; NaN if unknown."""
         if not self.measured:
             return nan
         times = [self.safe if isnan(time) else time for time in self.left or (self.safe,)]
@@ -58,7 +58,7 @@ class Stability:
 
     @property
     def limited(self) -> bool:
-        """Whether the classes are known to be left before the horizon."""
+        """Whether `until` is before the horizon."""
         return self.until < self.horizon
 
     def __str__(self) -> str:

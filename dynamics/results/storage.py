@@ -1,12 +1,11 @@
 """Results on disk: xarray datasets in zarr v3, written atomically.
 
-A `Trajectory` is one zarr group; a `Comparison` has the sub-groups ``reduced`` and ``full``, with
-``full_1``, ... (and ``reduced_1``, ...) for further seeds; an `Overlay` has ``run_0``, ``run_1``,
-..., and optionally ``flow``. The command line writes this store as ``result.zarr`` into a folder
-with pictures; `load` reads a store or such a folder. Every file has a checksum, and `load` refuses
-a damaged file.
-Parameters, settings, events, outcome and program versions are JSON attributes. Clock times are not
-stored, so equal runs give equal stores.
+A `Trajectory` is one zarr group. A `Comparison` has the sub-groups ``reduced`` and ``full``, with
+``full_1``, ... (and ``reduced_1``, ...) for further seeds. An `Overlay` has the sub-groups
+``run_0``, ``run_1``, ..., and optionally ``flow``. The command line writes this store as
+``result.zarr`` into a folder with pictures; `load` reads a store or such a folder. Every file has a
+checksum, and `load` refuses a damaged file. Parameters, settings, events, outcome and program
+versions are JSON attributes. Clock times are not stored, so equal runs give equal stores.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ VERSIONS = ("attdyn", "numpy", "scipy", "numba", "sympy")
 ZARR, LISTED = "zarr.json", "consolidated_metadata"
 """File with the metadata of a zarr group; key, in this file, of the metadata of the arrays."""
 OTHERS, OWN = "checksums", "checksum"
-"""Attributes of the root group: checksums of other files as JSON text; checksum of its own file."""
+"""Attributes of the root group: checksums of other files as JSON; checksum of ``zarr.json``."""
 SCRATCH = ".attdyn-"
 """Prefix of temporary folders, removed at the end of a command unless it is killed."""
 LOOKS = 3
@@ -250,7 +249,7 @@ def obstacle(path: Path) -> str:
 
 
 def _foreign(path: Path) -> str:
-    """Reason why a path is not a result, or which entry of it is not part of a result; or empty."""
+    """Reason why a path is not a result, or holds an entry that is not part of one; else empty."""
     if not os.path.lexists(path):
         return ""
     if path.is_dir() and not any(path.iterdir()):
@@ -270,7 +269,7 @@ def _foreign(path: Path) -> str:
 
 
 def _written(path: Path) -> set[str]:
-    """Names of the files listed in a command's summary, and of the summary; empty without it."""
+    """Names of a command's summary and of the files listed in it; empty without a summary."""
     try:
         summary = json.loads((path / "summary.json").read_text(encoding="utf-8"))
         return {"summary.json", *summary["files"]}
