@@ -5,8 +5,8 @@
 2. A claimed bound is supported by every measured value that meets it, at any distance from it.
 3. A claim whose formula is recalled here, because the available text of the paper lacks it, is
    never contradicted.
-4. A statement with several readings gets a verdict on the named reading and a second verdict on
-   the literal words.
+4. An ambiguous statement gets a verdict on the interpretation that the claim names, and a second
+   verdict on the words as printed.
 5. A contradiction at one step size, one seed or one time is undecided until it is repeated at half
    and a quarter of the step size, with three seeds, and at a later time.
 6. A growth law is tested by its exponent, within a tenth; constant factors are not compared.

@@ -99,7 +99,7 @@ def verdicts(
 
 
 def _run(check: Check, system: System, protocol: Protocol) -> Finding:
-    """Finding of a check; undecided if user's parameters exclude a size, or the value is NaN."""
+    """Finding of a check; undecided if the user's parameters are invalid, or the value is NaN."""
     try:
         finding = check(system, protocol)
         if protocol.parameters is not None and not getattr(check, "near_limit", False):

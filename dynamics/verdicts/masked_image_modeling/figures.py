@@ -54,7 +54,7 @@ HALO: list[Any] = [withStroke(linewidth=3.0, foreground="white")]
 ALONE = 0.05
 """Width, in kappa_c or kappa_s, of a cell without neighbours in the figure ``gap``."""
 LARGE = 1e12
-"""Ratio rho(0) of rates so large that the predicted time of the switch is at its limit."""
+"""Ratio rho(0) at which the predicted time of the switch is at its limit for large ratios."""
 LEAST_SIZE = 16
 """Minimum number P of patches in the figure ``scaling``; below it, sizes of areas coincide."""
 EVENTS = {

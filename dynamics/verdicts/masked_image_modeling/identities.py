@@ -49,7 +49,7 @@ STEPS, ETA = 300, 2.0
 MOST_SECONDS = 20.0
 """Maximum predicted seconds of a claim at one law (ten times as many with --thorough)."""
 COUNTABLE = 10**9
-"""Maximum number of masked images for a prediction of seconds; the full problem refuses more."""
+"""Maximum number of masked images for which seconds are predicted; more images are refused."""
 PER_AREA, PER_KEY = 2.5e-4, 5e-8
 """Seconds of `paper_values` per patch and feature (first), per key of a masked patch (second)."""
 STEP = 1e-3

@@ -12,9 +12,9 @@ hypergeometric with mean (1 - gamma) C. The lemmas are:
 - A.10: l <= L_p - L_p^low <= l + U^2 b, where l is the loss over masks with |h - (1 - gamma) C| <=
   (1 - gamma) C / 2, b is the bound of A.6 and U^2 is the largest loss of an image.
 
-Claims of Sections 3.1, 4 and 5.4 are on correlations with positions: the minimum loss with these
-correlations alone (`theory.papers.masked_image_modeling.positions_alone`), the attention to masked
-patches, and the size after training.
+Claims of Sections 3.1, 4 and 5.4 are on correlations with positions. They concern the minimum loss
+with these correlations alone (`theory.papers.masked_image_modeling.positions_alone`), the attention
+to masked patches, and the size after training.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from theory.papers.masked_image_modeling.positions_alone import least_by_positio
 HALF = Fraction(1, 2)
 """Relative deviation from the mean above which a number of unmasked patches is unlikely (A.6)."""
 NEAR = 0.05
-"""The floor counts as reached if the loss above it is at most this share of its start value."""
+"""Maximum share of the initial loss above the floor at which the floor counts as reached."""
 SIZES = (2, 4, 8, 12, 16, 24, 32, 48, 64)
 """Sizes of areas, in patches, along the axis of a picture."""
 CHANCES: dict[str, Any] = {
@@ -60,9 +60,9 @@ ONE = {"P": 40, "C_global": 16, "C_local": 4, "masked": 20}
 TWO = {"family": "two_cluster_grid", "b11": 8, "b10": 8, "C_local": 4, "T": 1, "masked": 20}
 """Two clusters whose local areas, all of equal size, cross like rows and columns."""
 LEFT = 0.1
-"""Attention is insufficient if the loss above the floor is at least this share of its start."""
+"""Minimum share of the initial loss above the floor that insufficient attention leaves."""
 NOTHING = 1e-6
-"""The loss above the floor counts as zero if it is at most this share of its start value."""
+"""Maximum share of the initial loss above the floor that counts as zero."""
 MOST = 200
 """Maximum number of patches; above it, a convex program with a variable per patch is slow."""
 STRONG = 30.0

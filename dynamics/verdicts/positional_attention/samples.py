@@ -1,9 +1,9 @@
 """Theorem 4.2 and Figure 4 by descent on samples from a random start; effects of their number.
 
 Association and test error are measured with many and with few samples. At a small size, training is
-long enough to test "any T". The figure ``deviation`` shows the distance, about N^(-1/2), of orbit
-means from the reduced run, on noise-free samples from the symmetric start. The figure ``phase``
-shows the share of associated rows over (N, q).
+long enough to test the words "any T". The figure ``deviation`` shows the distance, about N^(-1/2),
+of orbit means from the reduced run, on noise-free samples from the symmetric start. The figure
+``phase`` shows the share of associated rows over (N, q).
 """
 
 from __future__ import annotations

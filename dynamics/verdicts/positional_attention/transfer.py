@@ -8,10 +8,10 @@ medians over seeds, because with one sample v may learn the opposite feature, fr
 -y.
 
 Without the sets, one algorithm applies sign(Z) to the leading direction of all patches. One sample
-has about C + q(D - C) patches with a feature; this number is the eigenvalue of the feature. The
-eigenvalue of the noise is at most :math:`(1 + \sqrt{D/d})^2`, so one sample shows the feature at
-every D. The error of sign(Z) remains; with few samples it is the minimum over all algorithms
-(`least_samples`).
+has about C + q(D - C) patches with a feature; this number is the feature's eigenvalue in the second
+moments of the patches. The eigenvalue of the noise is at most :math:`(1 + \sqrt{D/d})^2`, so one
+sample shows the feature at every D. The error of sign(Z) remains; with few samples it is the
+minimum over all algorithms (`least_samples`).
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ def rate(case: Case) -> dict[str, Any]:
 
 
 def noisy_run(case: Case) -> tuple[Any, Trajectory]:
-    """Gradient descent on noisy tokens, to the first number of steps at which it has stopped."""
+    """Descent on noisy tokens, to the first of several step counts at which it has stopped."""
     problem = case.system.FullEmpirical(case.parameters, runs.SAMPLES, case.seed, test_samples=1)
     parts = [case.steps(STEPS) // part for part in (8, 4, 2, 1)[case.parameters.margin > 1 :]]
     return problem, runs.descend_in_parts(problem, case.rate(runs.ETA), parts, RECORD)

@@ -93,7 +93,7 @@ def steps_of(
 
 
 def line_words(family: str, laws: Sequence[Any], steps: FloatArray) -> tuple[str, float, float]:
-    """Text on two line fits, R^2 of the line in 1/alpha_*, and exponent in 1/(gap of shares)."""
+    """Text on two fits, R^2 of the line in 1/alpha_*, and exponent in 1/(alpha_* - alpha_#)."""
     r2 = runs.line(1 / alphas(laws), steps)[2]
     slope, level, r2_by_gap = runs.line(1 / gaps(laws), steps)
     power = -exponent(gaps(laws), steps)
@@ -167,7 +167,7 @@ def outside(law: Any) -> bool:
 
 
 def _up_to_constants(rows: list[Row], finding: Finding) -> Finding:
-    """Leave the literal claim undecided if only a factor that Theta may hide differs."""
+    """Leave the claim as worded undecided if steps differ only by a factor that Theta may hide."""
     if finding.literal is None:
         return finding
     return replace(finding, literal=replace(finding.literal, holds=rows[0]["as_factor"]))

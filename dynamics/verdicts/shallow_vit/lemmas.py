@@ -319,7 +319,7 @@ def lemma_1(case: Case) -> Row:
 
 
 def _edge(law: Any) -> float:
-    """Lower limit of alpha_*: the pole of (70)'s left side or the limit in (8), else `SHARE`."""
+    """Lower limit of alpha_*, the larger of those in (70) and (8), or `SHARE` if neither exists."""
     return max(pole(law.sigma), least_share(law.alpha_confusion, law.sigma, law.delta)) or SHARE
 
 

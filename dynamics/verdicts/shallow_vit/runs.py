@@ -163,7 +163,7 @@ def attention_of(case: Case, record: int) -> FloatArray:
 
 
 def lucky(case: Case, record: int) -> NDArray[np.bool_]:
-    """Membership in W and U, shape (2, m), read by gates (see `shallow_vit.lemmas`)."""
+    """Masks, shape (2, m), of the neurons whose gates put them in W or U (`shallow_vit.lemmas`)."""
     hidden, values, keys, queries = (case.run[name][record] for name in PARTS)
     pair = attention(keys.T @ queries, case.problem.reader.pair)
     inputs = [hidden @ values @ one[:, j] for j, one in enumerate(pair)]
