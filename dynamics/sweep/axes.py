@@ -1,10 +1,10 @@
 """Axes of a sweep, parsed from text: grids, lists, and derived parameters.
 
-The text ``a:b:n`` means n equally spaced points from a to b, ``a:b:n:log`` logarithmically spaced
-points, and commas separate the values of a list; each of these three forms gives an *axis*. A
-single number is *fixed*. Any other text is an expression of other names, such as ``q = "m/(D-C)"``
-with an axis ``m``; it is evaluated at every point. A name that is neither a parameter nor a setting
-of the run, such as ``m`` here, is a free letter, used only by expressions.
+The text ``a:b:n`` means n equally spaced points from a to b, ``a:b:n:log`` n logarithmically spaced
+points. Commas separate the values of a list. Grids and lists give an *axis*; a name with a single
+number is *fixed*. Any other text is an expression of other names, such as ``q = "m/(D-C)"`` with an
+axis ``m``, and is evaluated at every point. A free letter, such as ``m`` in ``"m/(D-C)"``, is
+neither a parameter nor a setting of the run; only expressions use it.
 """
 
 from __future__ import annotations

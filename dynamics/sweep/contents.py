@@ -78,7 +78,7 @@ def unknown_value(values: NDArray[Any]) -> float:
 def filled_names(block: Mapping[str, NDArray[Any]]) -> list[str]:
     """Sorted names of the quantities with at least one known value in a block.
 
-    The mapping `block` holds each quantity's values over the box of the block.
+    The mapping `block` holds, for each quantity, the values at the points of the block.
     """
     return [name for name in sorted(block) if is_filled(block[name])]
 
@@ -89,9 +89,9 @@ def is_filled(values: NDArray[Any]) -> bool:
 
 
 def block_hash(plan: Plan, number: int, block: Mapping[str, NDArray[Any]]) -> int:
-    """Hash of a block's points and of the values of its quantities, if any value is known.
+    """Hash of the points of a block and of its quantities with at least one known value.
 
-    The mapping `block` holds each quantity's values over the box of the block.
+    The mapping `block` holds, for each quantity, the values at the points of the block.
     """
     request, axes, box = plan.description, plan.grid.axes, plan.box(number)
     parts = box * len(axes) if plan.grid.paired else box

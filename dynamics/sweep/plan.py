@@ -1,8 +1,8 @@
 """Plan of a sweep: its points, its blocks, and the request that identifies it.
 
-A block is a box of grid points: a single index of the first dimensions, a range of one dimension,
-and all of the last dimensions. Each block is one chunk of the store, and progress is recorded by
-block. Several workers share the points of a block.
+A block consists of the grid points with given indices in the first dimensions, a range of indices
+in one dimension, and any indices in the last dimensions. Each block is one chunk of the store, and
+progress is recorded by block. Several workers share the points of a block.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ LOOKED_AT = 512
 """Maximum number of points of a grid that is validated completely before the run; a larger grid is
 validated block by block."""
 TRIED = 5
-"""Maximum number of problems that are constructed to validate the words of a request."""
+"""Maximum number of problems that are constructed to validate options and free letters."""
 MODEL = "model"
-"""Name of the entry of a description that maps each part of a user's model to its hash."""
+"""Name of the entry of `Plan.description` that maps each part of a user's model to its hash."""
 OBSERVED = "observed_"
 """Prefix of a quantity whose name is also that of a swept option, such as ``spread``."""
 WORDS = ("full", "expectation", "rule", "schedule", "stages")
-"""Options whose values are words."""
+"""Options whose values are words, not numbers."""
 CONSTANTS = tuple(name for name in OPTIONS if name not in WORDS)
 RUN = ("time", "rtol", "eta", "steps", "tolerance", *SAMPLING_OPTIONS, *CONSTANTS)
 """Numerical settings of a run, which may be axes of a sweep."""
@@ -168,10 +168,10 @@ class Plan:
         return {**axes, **paired, **derived}
 
     def check(self) -> None:
-        """Validate words and free letters, if any, by constructing the problem of a point.
+        """Validate options given as words, and free letters, by constructing a point's problem.
 
-        Raises InvalidRequest if the first `TRIED` constructions fail, or a free letter has the name
-        of a quantity.
+        Raises InvalidRequest if no problem of the first `TRIED` points can be constructed, or a
+        free letter has the name of a quantity.
         """
         system = self.runner.system
         allowed = {*(f.name for f in fields(system.Parameters)), *RUN, *system.empirical_options}
@@ -239,8 +239,8 @@ def planned(system: System, entries: Mapping[str, Any], paired: bool, records: i
     """Make the plan of a request; the axes follow the order of the parameters.
 
     Names in `entries` are parameters, settings of the run (`RUN`), options of the empirical problem
-    and free letters; their entries are numbers, sequences or text. The entry of an option such as
-    ``full`` is a word; a parameter that is a list has a single list. Each point stores `records`
+    and free letters; their entries are numbers, sequences or text. An option such as ``full`` has
+    one word, a parameter with list values one list, for all points. Each point stores `records`
     records of its path. Raises InvalidRequest for unused names, conflicting settings, or an invalid
     entry.
     """
@@ -355,7 +355,7 @@ def restored(request: Mapping[str, Any], presentation: Presentation | None = Non
 
 
 def block_shape(shape: Sequence[int]) -> tuple[int, ...]:
-    """Shape of a block: the whole last dimensions, a part of one dimension, and 1 before it."""
+    """Shape of a block: first dimensions 1, one dimension in part, last dimensions complete."""
     left = min(MOST_IN_BLOCK, ceil(prod(shape) / BLOCKS))
     parts: list[int] = []
     for length in reversed(shape):

@@ -1,9 +1,9 @@
 """One point of a sweep: its problem is constructed, trained, and summarized as a row of numbers.
 
-A row holds ``outcome`` (an index into `dynamics.results.outcome.POINT_KINDS`), ``end_time``,
-``time_<event>`` for each reached event, for flows also ``uncertainty_<event>``, and the final
-values of the scalars and observables. An optional *path* holds the scalars and observables at
-logarithmically spaced times.
+A row holds ``outcome`` (an index into `dynamics.results.outcome.POINT_KINDS`), ``end_time``, and
+the final values of the scalars and observables. For each reached event the row has
+``time_<event>``, and for flows also ``uncertainty_<event>``. An optional *path* holds the scalars
+and observables at logarithmically spaced times.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class PointRunner:
     reference: str
     """Name of the system, or path of its model file."""
     words: Mapping[str, str]
-    """Option or parameter -> its word, such as ``full`` -> ``empirical``."""
+    """Option or parameter with text values -> its value, such as ``full`` -> ``empirical``."""
     records: int = 0
     """Number of records of the path after the record at the start; 0 for no path."""
     digests: Mapping[str, str] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class PointRunner:
         return self.loaded or load_unchanged(self.reference, self.digests)
 
     def parts(self, point: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Split the entries of a point into parameters, and run options with free letters."""
+        """Split the entries of a point into parameters of the system and all other entries."""
         names = self.system.Parameters.__dataclass_fields__
         entries = {**point, **self.words}
         parameters = {name: value for name, value in entries.items() if name in names}
@@ -89,7 +89,7 @@ class PointRunner:
             check_rule(problem, int(options["steps"]), **how)
 
     def invalid_reason(self, point: Mapping[str, Any]) -> str:
-        """Reason why a point's numbers are invalid, found without running it; else ``""``."""
+        """Reason why a point's numbers are invalid, found without training; ``""`` if valid."""
         parameters, options = self.parts(point)
         try:
             self.system.Parameters(**parameters)

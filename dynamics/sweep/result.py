@@ -152,7 +152,7 @@ def load(path: str | os.PathLike[str]) -> Sweep:
 
 
 def status(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Progress of the sweep in a zarr store: counts of blocks, points and outcomes, request.
+    """Progress of the sweep in a zarr store: request, and counts of blocks, points and outcomes.
 
     Raises InvalidRequest if the store is missing, or of another format.
 

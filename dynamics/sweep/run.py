@@ -204,8 +204,8 @@ def run_blocks(
 ) -> tuple[dict[Index, str], bool]:
     """Run the pending blocks, and write each block to the open store when it is complete.
 
-    Returns the reasons why problems of points could not be constructed, by index, and whether the
-    run was interrupted.
+    Returns a mapping from the index of a point to the reason why its problem could not be
+    constructed, and whether the run was interrupted.
     """
     refusals: dict[Index, str] = {}
     done, failed = plan.grid.size - sum(map(plan.size, pending)), 0
@@ -242,7 +242,7 @@ def run_blocks(
 
 
 def _block(plan: Plan, number: int, results: Mapping[Index, Measured]) -> dict[str, NDArray[Any]]:
-    """Arrays over the box of a block from the results of the block's points."""
+    """Quantity -> values at the points of a block, from the results of these points."""
     box = plan.box(number)
     shape = tuple(part.stop - part.start for part in box)
     corner = tuple(part.start for part in box)

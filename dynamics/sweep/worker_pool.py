@@ -103,8 +103,8 @@ class WorkerPool(Workers):
         os.environ[SAFE_PATH] = "1"  # the resource tracker process inherits it
         try:
             executor = ProcessPoolExecutor(max_workers=1, env=ENVIRONMENT)
-            resource_tracker.ensure_running()  # if started later, it would unblock Ctrl-C
-            # Workers inherit a blocked Ctrl-C; the calling process handles it and ends them.
+            resource_tracker.ensure_running()  # a later start would unblock Ctrl-C
+            # Workers inherit a blocked Ctrl-C; the calling process handles it and ends the workers.
             mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             try:
                 executor.submit(_prepare_worker, os.getpid(), *self._system)
