@@ -6,8 +6,8 @@ second scalar,
 .. math:: \dot x / \dot y = a(x)\, b(y),
 
 the flow conserves :math:`\int dx / a(x) - \int b(y)\, dy`. Pairs of scalars with such a ratio are
-found from rates at random states, and sympy integrates 1/a and b. Gradient descent conserves the
-integral only up to order :math:`\eta`.
+found from rates at random states, and sympy integrates 1/a and b. Gradient descent conserves a
+first integral only up to order :math:`\eta`.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def separating_pairs(
 ) -> list[Pair]:
     """Pairs (x, y) of scalars with a ratio of rates of the form a(x) b(y).
 
-    A pair is omitted if a law in `known` relates its two scalars. A pair is also omitted if each of
-    its rates depends only on its own scalar, since any two such scalars have a law.
+    A pair is omitted if a law in `known` relates its two scalars. A pair is also omitted if the
+    rate of each scalar depends only on this scalar, because every such pair has a law.
     """
     count, joined = start.size, [set(law) for law in known]
     one, other = states_near(rates, start, 2, draw)

@@ -46,10 +46,10 @@ def generators_of(
     """Generators of a model as signed permutations of its flat state.
 
     A stated generator is a mapping from index sets to permutations or pairs (permutation, signs).
-    If there is only one index set, the permutation alone is enough. `axes` holds the index set of
-    each axis of each array; `shapes` holds the shape of each array, in the order of the flat state.
-    Raises ModelError if `axes` lacks an array, or if an entry of a generator is not a permutation
-    of its index set.
+    If there is only one index set, a generator can be the permutation alone. `axes` holds the index
+    set of each axis of each array; `shapes` holds the shape of each array, in the order of the flat
+    state. Raises ModelError if `axes` lacks an array, or if an entry of a generator is not a
+    permutation of its index set.
     """
     for name, shape in shapes.items():
         if name not in axes:

@@ -1,8 +1,8 @@
 """Derivatives of values by reverse mode (adjoints) and forward mode (tangents).
 
-Derivatives are entered into the table of the values. At ties they agree with JAX: the derivative of
-a maximum is 1/2 by each of two equal operands, and that of ``abs`` at 0 is 1. A selection passes
-its adjoint to the chosen branch.
+Derivatives are entered into the table of the values. At ties, derivatives agree with JAX: the
+derivative of a maximum is 1/2 by each of two equal operands, and that of ``abs`` at 0 is 1. A
+selection passes its adjoint to the chosen branch.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Identities between values, tested by evaluating them in the field with tied inputs.
 
-The inputs of the table include all trained entries. If tied entries get equal triples, two other
-values that get equal triples are equal for all values of the entries, the real constants and the
-weights, also at kinks. Two different values get equal triples with probability below 1e-9.
+The inputs of the table include all trained entries. If tied entries get equal triples, two results
+with equal triples are equal for all values of the entries, the real constants and the weights, also
+at kinks. Two different values get equal triples with probability below 1e-9.
 """
 
 from __future__ import annotations

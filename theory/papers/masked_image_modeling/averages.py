@@ -171,8 +171,8 @@ def stated_gradient(
 ) -> FloatArray:
     r"""Gradient of the loss by Q, shape (d, d), from the formula of Lemma A.1.
 
-    For one image, the gradient is minus the sum, over the masked patches p, of the following term
-    with content X_p, token :math:`\tilde X_p`, output F_p and attention :math:`u_{pq}`:
+    Patch p has content X_p, token :math:`\tilde X_p`, output F_p and attention :math:`u_{pq}`. For
+    one image, the gradient is minus the sum over masked patches p of
 
     .. math:: \sum_q u_{pq} \langle X_p - F_p,\; 1\{q \notin M\} X_q - F_p \rangle\, \tilde X_p
        \tilde X_q^\top.

@@ -141,7 +141,7 @@ the selected patch but not its whole area; they are NaN if there is no such mask
 global, only ``A_g`` and ``gap_g`` are finite."""
 
 CONSTANTS = ("P", "gamma", "L", "U", "kappa_s", "Delta", "Delta_eff")
-"""Parameters of a problem that the rules of events use."""
+"""Parameters that the rules of events use."""
 
 EPSILON = sympy.Rational(1, 1000)
 """Training has converged, for gamma = 1/2, when the loss exceeds its floor by at most this."""

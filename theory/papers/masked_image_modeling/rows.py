@@ -93,7 +93,7 @@ class Rows:
 
     @cached_property
     def sizes(self) -> IntArray:
-        """Number of entries in a row of Q that share each scalar, shape (n,)."""
+        """Number of entries with the value of each scalar in one row of Q, shape (n,)."""
         parts = [np.concatenate([row.ups_sizes, row.phi_sizes]) for row in self.types]
         return np.concatenate(parts).astype(np.int64)
 

@@ -251,7 +251,7 @@ def _distinct(names: list[str]) -> tuple[str, ...]:
 def _cluster(
     of_colour: IntArray, patches: IntArray, cluster: IntArray, areas: IntArray, p: int
 ) -> tuple[Area, ...]:
-    """Classes of areas of one cluster; p's own area is first, the others are in order."""
+    """Classes of areas of one cluster, in order of their first areas, but p's own area first."""
     distinct, first, counts = np.unique(areas, return_index=True, return_counts=True)
     result = []
     for colour, a, count in zip(distinct.tolist(), first.tolist(), counts.tolist(), strict=True):

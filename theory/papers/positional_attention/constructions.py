@@ -143,8 +143,8 @@ def margins(logits: FloatArray, values: FloatArray, head: Head) -> FloatArray:
 def sharp_error(law: tuple[int, int, float], p: int = 3, group: int = 1) -> SignError:
     r"""Error of a model in which each patch attends uniformly to a group of sets.
 
-    The error is that of the sign of :math:`\sum_g (\sum_{l \in g} z_l)^p` for the law (D, C, q),
-    which is the limit of large scale and small nu. The number `group` of sets in a group g divides
+    In the limit of large scale and small nu, the error is that of the sign of :math:`\sum_g
+    (\sum_{l \in g} z_l)^p` for the law (D, C, q). The number `group` of sets in a group g divides
     the number L of sets. If `group` is 1, patches attend to one set (their own or a shifted one).
     If `group` is L, patches attend to all sets, and the model is the linear rule sign(Z). The error
     is computed by convolution over the groups and is exact up to rounding.

@@ -41,7 +41,7 @@ optimal. This knowledge does not increase the error, so without it
 
 with errZ the error of sign(Z) and k the number of distinct sets in N draws. Let C and m = q(D - C)
 be fixed. If errZ exceeds a fixed error, the bound exceeds this error for all N up to order D. If m
-is small against C^2, errZ is o(1), and both the bound and the theorem are void: only the feature
+is small against C^2, errZ is o(1), and the bound and the theorem are void, because only the feature
 must be learned.
 
 The theorems are those of Jelassi, Sander, Li (2022).
@@ -186,8 +186,8 @@ def best_weights(partition: Partition, q: float, largest: int) -> tuple[float, t
     """Minimum error of sign(sum_j w_j x_j) with integer weights 0, ..., `largest`, and its weights.
 
     All weight vectors are tried, up to symmetry; the partition must have few sets, of equal size.
-    Negative weights do not decrease the error: with abs(w_j) in place of w_j, the law of the score
-    is the same if patch j is outside the signal set, and the score is larger if j is inside.
+    Negative weights do not decrease the error. If abs(w_j) replaces w_j, the law of the score is
+    unchanged for patch j outside the signal set, and the score is larger for j inside.
     """
     size, count = partition.sets[0].size, len(partition.sets)
     kinds = itertools.combinations_with_replacement(range(largest + 1), size)

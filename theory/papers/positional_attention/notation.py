@@ -14,8 +14,8 @@ and :math:`d\log G`.
   minimum of alpha before alpha exceeds alpha(T1) by 5 %. Event III is reported only if alpha
   exceeds alpha(T1) at the end of the run.
 
-``patch_association`` (Definition 2.2) holds if, in every row of A, all entries inside the set are
-greater than all entries outside.
+``patch_association`` (Definition 2.2) holds if, in every row of A, all entries inside the row's own
+set are greater than all entries outside this set.
 """
 
 from __future__ import annotations

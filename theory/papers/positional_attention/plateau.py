@@ -28,9 +28,9 @@ have the mean :math:`\bar x`. Under Assumption 1, equation (3) becomes
 .. math:: T = C\,\Big\{U_{+}^{p-1} (1 - \bar x) - \frac{1}{D-C} \sum_{i\ random}
    U_i^{p-1} (1 - \bar x_{-i})\Big\}, \qquad (4)
 
-and its expectation is a sum over :math:`O(D^2)` pairs of numbers. If random sets are mixed, only
-whole sets are exchangeable: the sum runs over the types of one set, and the law of all other sets
-is a convolution.
+and the expectation of T is a sum over :math:`O(D^2)` pairs of numbers. If random sets are mixed,
+only whole sets are exchangeable. The expectation of T is then a sum over the types of one set, and
+the law of all other sets is a convolution.
 
 **Many patches at fixed q.** Let :math:`\sigma^2 = q(D-C)`; :math:`\zeta = Z/\sigma` becomes normal
 with mean :math:`C/\sigma`. On the plateau F is small, :math:`F = \tau\zeta^p + r\tau\zeta` with r

@@ -48,7 +48,7 @@ class SignalSets:
     def draw(
         self, count: int, generator: Generator
     ) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
-        """Draw values, shape (count, D), labels, and indices of signal sets, both (count,)."""
+        """Draw values, shape (count, D), and labels and indices of signal sets, shape (count,)."""
         labels, streams = self.partition.labels, generator.spawn(3)
         y = np.where(streams[0].random(count) < 0.5, -1.0, 1.0)
         signal = streams[1].integers(labels.max() + 1, size=count)

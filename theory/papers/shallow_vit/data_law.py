@@ -37,7 +37,7 @@ SPARSIFIERS = ("random", "irrelevant", "noisiest")
 def rounded(share: float, tokens: int) -> int:
     """Share of L = `tokens` as a number of tokens, rounded to the nearest integer, halves up.
 
-    The product of the share and L is first rounded to 9 digits, which removes floating-point error.
+    The product of `share` and L is first rounded to 9 digits, which removes floating-point error.
     """
     return floor(round(share * tokens, 9) + 0.5)
 
@@ -165,7 +165,7 @@ def support_size(shares: Shares, data: str) -> int:
 
 
 def law(shares: Shares, data: str) -> Law:
-    """Law by its name in `DATA`; it lists the count vectors at y = 1, then their mirror images."""
+    """Law named `data`; the count vectors at y = 1 come first, then their mirror images."""
     counts, chance = _LAWS[data](shares)
     counts, chance = counts[chance > 0], chance[chance > 0]
     mirrored = counts[:, [1, 0, *range(2, shares.M)]]

@@ -211,7 +211,7 @@ def class_sizes() -> Mapping[sympy.Symbol, sympy.Expr]:
 
 
 def relevant_masses() -> Mapping[str, sympy.Expr]:
-    """Attention to label-relevant tokens for each kind of query, in terms of the 16 scalars."""
+    """Attention of each class of queries to label-relevant tokens, in terms of the 16 scalars."""
     scores = class_matrix("B", even=False)
     tokens = {"1": n_star, "2": n_confusion, "k": n_other, "l": n_other, "o": (M - 4) * n_other}
     result = {}
