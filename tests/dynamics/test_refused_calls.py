@@ -10,7 +10,7 @@ import dynamics
 import theory
 from dynamics import plotting
 from dynamics.library import built_in_names
-from dynamics.validation import InvalidRequest
+from dynamics.validation import BRIEF, InvalidRequest, brief
 
 
 @pytest.fixture(scope="module")
@@ -250,3 +250,7 @@ def test_other_requests_of_a_system_are_one_line(square):
     ):  # fmt: skip
         with pytest.raises(InvalidRequest, match=part):
             call()
+
+
+def test_long_texts_are_cut_in_messages():
+    assert {len(brief("x" * count)) for count in (BRIEF, BRIEF + 1, 10_000)} == {BRIEF}

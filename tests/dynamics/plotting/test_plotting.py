@@ -94,6 +94,12 @@ def test_deviation_is_logarithmic_and_names_the_rounding_unit(result):
     assert drawn == [result.deviation[name] for name in ("alpha", "gamma", "rho")]
 
 
+def test_the_farthest_of_many_states_are_drawn(result, monkeypatch):
+    monkeypatch.setattr("dynamics.plotting.runs.MOST_STATES", 1)
+    (line,) = (x for x in plotting.deviation(result).lines if x.get_marker() != "None")
+    assert line.get_ydata().max() == max(result.deviation.values())
+
+
 @pytest.fixture(scope="module")
 def seeds():
     system = dynamics.load_system("positional_attention")
