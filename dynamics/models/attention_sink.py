@@ -3,17 +3,17 @@ r"""An attention sink grows as half the logarithm of time (Guo et al. 2024).
 In this simplified model of the Bigram-Backcopy task, restricted to tokens that are not triggers,
 the next token k after a token v has the bigram probability :math:`p_{vk}`, which the feed-forward
 layer outputs exactly. The attention head adds a mixture of the value :math:`\beta` of the first
-token of the sequence, the sink, and of the values of W other tokens. Each other token has the value
-:math:`\xi` at its own logit; :math:`\bar\xi_k` is the sum of these values at logit k:
+token of the sequence, the sink, and of the values of W other tokens. Each token except the sink has
+the value :math:`\xi` at its own logit; the sum of the values at logit k is :math:`\bar\xi_k`:
 
 .. math:: q_v = \mathrm{softmax}_k \left( \ln p_{vk} + \frac{e^{\alpha_v} \beta_k + \bar\xi_k}
    {e^{\alpha_v} + W} \right), \qquad R = -E_{v, k} \ln q_{vk} .
 
-The feed-forward layer alone is optimal, so the head can only increase the loss. If attention alone
-is trained, the head learns to attend to the sink: at time t, :math:`\alpha = \tfrac12 \ln(2
-\mathrm{Var}_p(\bar\xi)\, t / V) + o(1)`. If values alone are trained, the value of the sink cancels
-the copies up to a constant c, :math:`\beta = c - e^{-\alpha} \bar\xi`. All bigram probabilities are
-equal here; ``copied`` of the V tokens occur in the sequence, equally often.
+The feed-forward layer alone is optimal, so the head can only increase the loss. If only
+:math:`\alpha` is trained, the head learns to attend to the sink: at time t, :math:`\alpha =
+\tfrac12 \ln(2 \mathrm{Var}_p(\bar\xi)\, t / V) + o(1)`. If only :math:`\beta` is trained, the sink
+cancels the other values up to a constant c: :math:`\beta = c - e^{-\alpha} \bar\xi`. All bigram
+probabilities are equal here; ``copied`` of the V tokens occur in the sequence, equally often.
 
 :V: number of tokens
 :copied: number of tokens that occur in the sequence

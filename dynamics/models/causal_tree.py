@@ -3,24 +3,24 @@ r"""Two layers of attention learn a causal tree of symbols (Nichani, Damian, Lee
 A sequence has six places with symbols 0 and 1. The symbol at place 0 is drawn from the stationary
 law of a transition matrix. The symbols at places 1 to 4 are drawn from the row of the matrix that
 belongs to the symbol at their parent; the parents are the places 0, 0, 1, 2. The symbol at place 5
-is uniform, and the model predicts its successor. Both rows of the matrix are uniform on their
-simplex and drawn anew for each sequence; the law integrates over them by ``nodes`` Gauss-Legendre
-nodes per row. The context therefore predicts the successor only if the parents are known.
+is uniform, and the model predicts its successor. Both rows of the transition matrix are drawn anew
+for each sequence, uniformly on the simplex; the law integrates over them by ``nodes``
+Gauss-Legendre nodes per row. A sequence predicts the successor only if the parents are known.
 
 Each layer of the transformer appends its attention output to its input h,
 
 .. math:: h \mapsto [h, \mathrm{softmax}(h A h^T)\, h] ,
 
-with a causal mask, where A is A1 in the first layer and A2 in the second. The input is one-hot
-symbols and places. The last row of the output has 32 entries; its product with W gives the logits,
-and the loss is the cross-entropy. At the start one block of A2 compares the last symbol with the
-symbols attended to by the first layer, and one block of W reads the symbols attended to by the
-second layer. Both blocks are centred and of size ``beta``. All entries are trained at once;
-``--stages A1:N,A2:N`` gives the two stages of the paper.
+with a causal mask, where A is A1 in the first layer and A2 in the second. The input rows are
+one-hot vectors of symbol and place. The last row of the output has 32 entries; its product with W
+gives the logits, and the loss is the cross-entropy. At the start one block of A2 and one block of W
+are centred and of size ``beta``. The block of A2 compares the last symbol with the symbols that the
+first layer attends to; the block of W reads the symbols that the second layer attends to. All
+entries are trained at once; ``--stages A1:N,A2:N`` gives the paper's two stages.
 
-The first layer learns the tree: each place gives the largest score A1 to its parent among all
-earlier places. Learning rate 2 exceeds the stability limit in the direction that exchanges the
-symbols, so growing rounding errors drive a full run, but not a reduced run, out of the classes.
+The first layer learns the tree: in A1, each place gives its parent the largest score of all earlier
+places. Learning rate 2 exceeds the stability limit in the direction that exchanges the two symbols.
+Growing rounding errors then separate equal entries in a full run, but not in a reduced run.
 
 :beta: size of A2 and W at the start
 :nodes: Gauss-Legendre nodes per row of the transition matrix

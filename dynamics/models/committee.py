@@ -11,8 +11,8 @@ trained. The population risk is an exact function of the overlaps :math:`C = \ma
 
 The gradient of a student row is a combination of all rows, so training stays in a linear space of
 n(n + k) directions for every :math:`d \ge n + k`. The overlaps Q between student rows and R between
-student and teacher rows satisfy closed equations; in these, d only rescales time. A run at d = n +
-k from rows with the same overlaps therefore gives the run at any d, including infinity
+student and teacher rows satisfy closed equations in which d only rescales time. A run at d = n + k
+from rows with the same overlaps therefore gives the run at any d, including infinity
 (``dynamics.rows_with_overlaps``).
 
 :n: neurons of the student

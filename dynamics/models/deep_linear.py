@@ -7,10 +7,10 @@ the input-output correlation, the population risk is exactly
 
 In the basis of singular vectors of the target, every one of the L layers starts at
 :math:`a_0^{1/L}` times the identity: the start is aligned and balanced. The entries ``(k, k)`` of
-all layers then stay equal to one scalar ``w_k`` for each mode, and all other entries stay zero. For
-two layers the strength :math:`a = w^2` of a mode follows a sigmoid. An aligned but unbalanced start
-has one scalar per mode and layer; training from a start without alignment does not close. The
-gradient flow conserves :math:`W_{l+1}^T W_{l+1} - W_l W_l^T`.
+all layers then stay equal to one scalar ``w_k`` for each mode, and all other entries stay zero.
+With two layers, the strength of a mode, the square of its scalar, follows a sigmoid in time. From
+an aligned but unbalanced start, training closes on one scalar per mode and layer; without alignment
+it does not close. The gradient flow conserves :math:`W_{l+1}^T W_{l+1} - W_l W_l^T`.
 
 :D: size of the square matrices, and number of modes
 :layers: number of layers

@@ -2,20 +2,20 @@ r"""An induction head: two layers copy what followed the query before (Musat et 
 
 A sequence has N pairs of an item and its label, and then one of the items again, the query; the
 model outputs the label of the query. Items and labels are orthonormal vectors, and so are
-positions. Positions come in planes: an item at position p has its label at position M p with
-:math:`M^2 = -I`; the position of the query lies in another plane. From :math:`z = [\mathrm{token};
-\mathrm{position}] \in R^{2D}` the outputs of two causal layers of attention with merged query-key
-matrices are concatenated to the residual stream, :math:`h = [z;\, \mathrm{attend}(z, z W_1 z^T)]`,
-:math:`[h;\, \mathrm{attend}(h, h W_2 h^T)]`, and :math:`W_3` reads the label. The loss is half the
-squared error; all matrices start at zero.
+positions. An item at position p has its label at position M p in the same plane, with :math:`M^2 =
+-I`; the position of the query lies in another plane. The residual stream starts as :math:`z =
+[\mathrm{token}; \mathrm{position}] \in R^{2D}`. Two causal layers of attention with merged
+query-key matrices append their outputs, first :math:`h = [z;\, \mathrm{attend}(z, z W_1 z^T)]`,
+then :math:`[h;\, \mathrm{attend}(h, h W_2 h^T)]`, and :math:`W_3` reads the label. The loss is half
+the squared error; all matrices start at zero.
 
 Tokens and positions are random orthonormal frames. Entries that stay equal under the law of all
 frames also stay equal under a finite group of frames: products of exchanges and signs of
-coordinates (Pauli matrices); M is one of the products for positions. The law of this group is
-enumerated exactly. Theorem 1 of the paper leaves 19 scalars: 3 in :math:`W_1 =
+coordinates (Pauli matrices). The matrix M is one of the products that act on positions. The law
+enumerates the finite group. Theorem 1 of the paper leaves 19 scalars: 3 in :math:`W_1 =
 \mathrm{diag}(\alpha_1 I, \alpha_2 I + \alpha_3 M)`, 12 in :math:`W_2` and 4 in :math:`W_3`. In
 :math:`W_2`, ``beta1`` to ``beta4`` weight tokens, ``b1`` to ``b4`` (with I) and ``c1`` to ``c4``
-(with M) weight positions. The two scalars of M at the position of the query have zero gradient.
+(with M) weight positions. The two scalars with M at the query's position have zero gradient.
 
 The model is reconstructed from the abstract and notes, not from the printed equations. Here causal
 masks include the token itself, and the query is the last token; the risk is the mean over all pairs

@@ -11,11 +11,11 @@ x_q`. The Gaussian law enters only through its moments, so the risk has a closed
 
 The minimum of the risk is at :math:`M = M^*`. With ``rank=0`` the model has one merged head with a
 matrix U; from U = s I training closes on u and one s per eigenvalue of :math:`\Lambda`. The
-gradient flow conserves :math:`u^2 - |U|^2`; descent changes it at order eta. At ``ratio`` 1 this
-difference is 0 at the start, and for white inputs s and u stay proportional. With ``rank=R`` the
-model has ``heads`` separate heads, :math:`U_h = \sum_r k_{hr} q_{hr}^T`; from a random start
-without equal entries, the risk falls from plateau to plateau. Eigenvalues of :math:`\Lambda` are
-``least + slope (D - 1 - d)``.
+gradient flow conserves :math:`u^2 - |U|^2`; descent changes it at order eta. At ``ratio`` 1 the
+difference :math:`u^2 - |U|^2` starts at 0, and for white inputs s and u stay proportional. With
+``rank=R`` the model has ``heads`` separate heads, :math:`U_h = \sum_r k_{hr} q_{hr}^T`; from a
+random start without equal entries, the risk falls from plateau to plateau. Eigenvalues of
+:math:`\Lambda` are ``least + slope (D - 1 - d)``.
 
 :D: dimension of the inputs
 :N: number of examples in a prompt

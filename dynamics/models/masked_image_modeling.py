@@ -169,7 +169,7 @@ def hypergeometric(sizes, unmasked):
 
 
 def areas_of(cluster, merging):
-    """Yield Phi, number of merged areas, classes (Ups, patches) of each area; p's area first."""
+    """Yield (Phi, number of merged areas, classes (Ups, patches)) per area, the area of p first."""
     for area in cluster:
         # The class of Ups 0 has the patch p alone.
         cells = [(ups, size) for ups, size in area.cells if ups > 0]
@@ -181,7 +181,7 @@ def areas_of(cluster, merging):
 
 
 def squares(copies, size, h):
-    """Expected sum of squared attentions to equal areas, divided by the square of their sum.
+    """Expected sum of squares of the shares of equal areas in the attention to these areas.
 
     The ``copies`` equal areas have ``size`` patches in total; h of these are unmasked.
     """

@@ -2,7 +2,7 @@ r"""An associative memory whose loss spikes at large steps (Cabannes, Simsek, Bi
 
 Two tokens with the embeddings :math:`e_1 = (1, 0)` and :math:`e_2 = (\alpha, \sqrt{1 - \alpha^2})`
 occur with probabilities p and 1 - p, and each has its own label. The memory W gives the logits
-:math:`W^T e`. It is trained by cross-entropy from W = 0, with both tokens in each step, as in the
+:math:`W^T e`. W is trained by cross-entropy from W = 0, with both tokens in each step, as in the
 paper's experiment on loss spikes.
 
 The two columns of W stay opposite, so training closes on two scalars, or equivalently on the

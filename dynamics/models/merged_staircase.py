@@ -9,9 +9,9 @@ from :math:`w_i = 0`, which is the limit of the paper's random starts at large D
 ``F_..`` are Fourier coefficients of the network, ``w_k`` is the root mean square over neurons of
 the weights of coordinate k. Weights of a coordinate outside the target stay 0, so training closes
 on the same scalars for every D. In a target with the merged-staircase property, every monomial has
-at most one coordinate that no earlier monomial has. This property is necessary for learning the
-target, and nearly sufficient in wide networks. A monomial that adds two coordinates is not learned
-from w = 0; networks with few neurons may stop earlier.
+at most one coordinate that no earlier monomial has. The merged-staircase property is necessary for
+learning the target, and nearly sufficient in wide networks. A monomial with two coordinates that no
+earlier monomial has is not learned from w = 0; networks with few neurons may stop earlier.
 
 :D: dimension of the hypercube
 :neurons: number of neurons

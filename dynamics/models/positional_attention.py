@@ -11,8 +11,8 @@ degree p over the mixtures:
 The diagonal of A stays at beta. Noise of the patches is orthogonal to the feature and does not
 enter F, so v has one entry, alpha (Lemma 4.2). Exchanges of patches within sets, and of sets, are
 symmetries, so A has two scalars, gamma within sets and rho between sets (Lemma 4.1). The sum over
-all samples reduces to a sum over the numbers of +1 and -1 in each set. F is then computed from
-central moments of each set, which avoids cancellation.
+all samples reduces to a sum over the numbers of +1 and -1 in each set. In the reduced sum, F is
+computed from central moments of each set, which avoids cancellation.
 
 :D: number of patches
 :C: number of patches of a set
@@ -146,9 +146,9 @@ def configurations(D, C, q, random_sets):
 
 
 def weights(scalars, xp, D, C, beta, scale):
-    """Attention of a patch to itself minus that to a mate (same set), to a mate, to another set.
+    """Attention of a patch: to itself minus to a mate (same set), to a mate, to another set.
 
-    Exponentials do not overflow, and the first difference has full relative accuracy.
+    The exponentials do not overflow, and the difference has full relative accuracy.
     """
     b, g, r = scale * beta, scale * scalars["gamma"], scale * scalars["rho"]
     top = xp.stop_gradient(xp.maximum(b, xp.maximum(g, r)))

@@ -8,10 +8,10 @@ arrow:
    R = -E \ln \mathrm{softmax}(Y^\top b / \|b\|) ,
 
 with z and Y zero at the start. ``both`` facts are trained in both directions; ``one`` facts are
-trained forwards only, and another ``one`` facts backwards only. The untrained directions are held
-out: increasing the weight from one token to another does not increase the weight back. Exchanges of
-facts, and of forwards with backwards, are symmetries, so the number of scalars does not depend on
-the numbers of facts.
+trained forwards only, and another ``one`` facts backwards only. The untrained directions form the
+held-out law. Training increases the weight from one token to another, but not the weight back.
+Exchanges of facts, and of forwards with backwards, are symmetries, so the number of scalars does
+not depend on the numbers of facts.
 
 :both: number of facts trained in both directions
 :one: number of facts trained forwards only, and of facts trained backwards only
@@ -47,7 +47,7 @@ def start(both=4, one=2):
 
 
 def _sentences(both, one, trained):
-    """Yield numbers of token, arrow, next token; arrows are 0 and 1, a fact is 2 k and 2 k + 1."""
+    """Yield numbers (token, arrow, next token); arrows are 0, 1, facts (2, 3), (4, 5), ..."""
     for fact in range(both + 2 * one):
         for arrow in (0, 1):
             known = fact < both or (fact < both + one) == (arrow == 0)

@@ -10,10 +10,10 @@ predicts n by
 with attention logits z and a decoder Y, both zero at the start. Here n has two values of
 probability 1/2. All common tokens together have the share ``share``, each an equal part; each
 distinct token of n has ``ratio`` times the share of the distinct token before it. At ratio 1,
-exchanges of tokens and of the two values of n are symmetries. Training then closes on three scalars
-and conserves common :math:`z_c` + 2 distinct :math:`z_d = 0`, where common and distinct are the
-numbers of tokens. The paper has several queries, and a decoder that learns faster than attention;
-here attention and decoder have the same learning rate.
+exchanges of tokens and of the two values of n are symmetries, so training closes on three scalars.
+Training conserves :math:`n_c z_c + 2 n_d z_d = 0`, with :math:`n_c` common tokens and :math:`n_d`
+distinct tokens of each next token. The paper has several queries, and a decoder that learns faster
+than attention; here attention and decoder have the same learning rate.
 
 :common: number of common tokens
 :distinct: number of distinct tokens of each next token
@@ -69,7 +69,7 @@ def loss(theta, sample, xp):
 
 
 def observe(theta, sample, xp, common, distinct):
-    """Attention on common tokens; share of the first distinct token in that on distinct tokens."""
+    """Attention on common tokens; share of the first token in the attention on distinct tokens."""
     b = _attention(theta, sample, xp)
     first = xp.max(sample["next"] * xp.stack([b[common], b[common + distinct]]))
     on_common = xp.sum(b[:common])

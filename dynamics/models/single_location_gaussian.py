@@ -2,12 +2,12 @@ r"""Single-location regression with Gaussian tokens, by draws (Marion, Berthier,
 
 Tokens are :math:`X_l \sim N(0, \gamma^2 I_d)`. The token :math:`l^*` that holds the label has the
 mean :math:`\sqrt{d/2}\, k^*` instead of 0, and the label is :math:`y = X_{l^*} v^*`, with
-orthonormal :math:`k^*` and :math:`v^*`. The scores are :math:`X k / \sqrt d`. The law is
-represented by draws, so gradients have standard errors. Equal entries follow from the declared
-``symmetry``: signed permutations of the other d - 2 coordinates and reversals of :math:`v^*`. The
-paper trains on the sphere and closes on five overlaps. From a start at zero only ``kappa`` and
-``nu`` move, for any d. Attention uses the softmax, as in the paper's model; the paper's analysis
-replaces the softmax by the error function.
+orthonormal :math:`k^*` and :math:`v^*`. Attention is the softmax of the scores :math:`X k / \sqrt
+d`, as in the paper's model; the paper's analysis replaces the softmax by the error function. The
+law is represented by draws, so gradients have standard errors. Equal entries follow from the
+declared ``symmetry``: signed permutations of the other d - 2 coordinates and reversals of
+:math:`v^*`. The paper trains k and v on the sphere and closes on five overlaps. Here only ``kappa``
+and ``nu`` move from a start at zero, for any d.
 
 :d: dimension of the tokens
 :L: number of tokens

@@ -6,10 +6,10 @@ the squared error, from :math:`w_r = (1/D, \dots, 1/D)`.
 
 By symmetry a neuron has one weight for all bits of the parity and one weight for all other bits.
 The output therefore depends only on the sum of the parity's bits and on the sum of the other bits:
-:math:`(k+1)(D-k+1)` configurations replace :math:`2^D` inputs. The declared reduction on these
-configurations is compared with training of every entry at small D and runs at any D. If a bias
-equals minus a sum of bits divided by D, as at D = 50, the start lies on a kink of the network, and
-rounding decides on which side of the kink training begins.
+:math:`(k+1)(D-k+1)` configurations replace :math:`2^D` inputs. The declared reduction to
+configurations of the two sums runs at any D; at small D it is compared with training of every
+entry. If a bias equals minus a sum of bits divided by D, as at D = 50, the start lies on a kink of
+the network, and rounding decides on which side of the kink training begins.
 
 :D: dimension of the hypercube
 :k: number of bits of the parity

@@ -1,9 +1,9 @@
 """Closure of a realized model: classes of entries and samples, linear space, conservation laws.
 
 The risk is traced into a table twice. The first table has one input for each trained entry and
-gives the classes. The second table has one input for each class and gives the linear space and the
-laws. Each search takes a few exact evaluations in a finite field (`theory.closure`). If the risk
-cannot be traced into a table, equal gradients in floats give the classes.
+gives the classes of equal entries. The second table has one input for each class and gives the
+linear space and the conservation laws. Each table is evaluated at a few points of a finite field
+(`theory.closure`). If the risk cannot be traced, equal gradients in floats give the classes.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from theory.program import NoProgram, Values, field
 SEED = 20240
 """Seed of the random numbers in the search for a closure."""
 MOST_TRACED = 1 << 28
-"""A risk that takes more numbers than this for all samples is not traced into a table."""
+"""The risk is not traced into a table if the losses of all samples take more numbers than this."""
 MOST_VALUES = 4_000_000
 """A risk with more distinct values than this counts as untraceable."""
 SCALES = (0.0, 0.1, 0.3, 1.0, 1.0)
-"""Standard deviations of random states about the start, at which floats check gradients."""
+"""Float gradients are compared at random states with these standard deviations about the start."""
 SAME = 1e-9
 """Maximum change of a gradient under a stated symmetry, relative to the largest component."""
 ROUNDING, NEAR = 1e-12, 1e-4
@@ -93,7 +93,7 @@ class Closing:
         self.why = ""
 
     def closure(self) -> Closure:
-        """Search for the classes, the linear space and the laws, and return the closure."""
+        """Closure, after a search for classes, linear space and conservation laws."""
         made = self.made
         self._check_start()
         classes, samples, entries = self._stated() if made.only_sampled else self._found()
@@ -246,7 +246,7 @@ class Closing:
             yield classes.lift(at_start + scale * self.generator.standard_normal(classes.count))
 
     def _residual(self, classes: EntryClasses) -> float:
-        """Largest gradient component outside the classes, relative to the largest component."""
+        """Maximum of `EntryClasses.residual` of a gradient, relative to the gradient's maximum."""
         parts = [0.0]
         for state in self._states(classes):
             slope = self.gradient(state)

@@ -1,10 +1,10 @@
 """Declared reductions: a recursion of scalars that the author of a model file derived.
 
-The functions `reduced`, `sizes` and `configurations` of the file define a second model. Its entries
-are the scalars, and its samples are the configurations. A step uses the derivative of the risk by a
-scalar, divided by the number of its entries. If the samples of the law can be listed, the declared
-gradient is compared with the gradient of every entry. Otherwise the comparison is made at the
-default size, and the closure names this size.
+The functions `reduced`, `sizes` and `configurations` of the file define a second model, whose
+entries are the scalars and whose samples are the configurations. A step of descent on a scalar
+divides the derivative of the risk by the number of entries that share the scalar. If the samples of
+the law can be listed, the declared gradient is compared with the gradient of every entry. If not,
+the gradients are compared at the default size, and the closure names this size.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ from theory.program import NoProgram
 MAX_LISTED = 200_000
 """If a law has more samples than this, gradients are compared at the default size only."""
 SCALES = (0.03, 0.1, 0.3, 1.0, 1.0)
-"""Standard deviations of random displacements from the start, divided by 1 + the absolute value of
-an entry. Gradients are compared at the displaced starts."""
+"""Gradients are compared at random states. An entry w of the start is displaced with a standard
+deviation of (1 + abs(w)) times one of these factors."""
 SAME = 1e-10
 """Maximum error of a declared gradient component, relative to the sum of its absolute terms."""
 UNUSED = (
     "risk", "sample", "fixed", "names", "sizes", "reduced", "configurations",
     "reduced_observables", "reduced_observe", "symmetry", "held_at",
 )  # fmt: skip
-"""Functions of a model file that the model of the scalars lacks."""
+"""Functions of a model file that do not belong to the model of the declared scalars."""
 SPOKEN = {
     "law": "configurations", "loss": "reduced",
     "observables": "reduced_observables", "observe": "reduced_observe",
@@ -112,7 +112,7 @@ class Declaration:
         return called
 
     def _places(self, constants: Mapping[str, Any]) -> list[tuple[str, str, tuple[int, ...]]]:
-        """Name of each scalar, with array and position of its named entry, ordered by entry."""
+        """Name, array and position of the entry of each scalar, in the order of the entries."""
         made = self.model
         arrays, sizes = made.starting_arrays(constants), made.table("sizes", constants)
         table = made.table("names", constants)
@@ -133,11 +133,11 @@ class Declaration:
     def at(
         self, constants: Mapping[str, Any], regime: Regime = PLAIN
     ) -> tuple[Realization, Closure]:
-        """Model of the scalars and its closure, after comparing its gradient with every entry.
+        """Model of the declared scalars, and its closure, after a check of the gradient.
 
-        If the law of the entries can be listed, the scalars must also be the classes of equal
-        entries under the update rules of `regime`. Raises InvalidRequest if the declared gradient
-        differs from the gradient of every entry; the message names the scalar and the state.
+        If the law of the full model can be listed, the declared sizes must also agree with the
+        classes of equal entries under the update rules of `regime`. Raises InvalidRequest, naming
+        scalar and state, if the declared gradient differs from the gradient of every entry.
         """
         with refusals():
             made = self.scalars(constants)
@@ -205,7 +205,7 @@ class Declaration:
         return EntryClasses(np.arange(count), np.ones(count), made.flat_start, declared=sizes)
 
     def _closure(self, made: Realization, constants: Mapping[str, Any]) -> Closure:
-        """Closure of a declared reduction; its scope names the sizes of the comparison."""
+        """Closure of a declared reduction; the scope names the sizes at which it was checked."""
         assert made.law is not None
         self._hold_at_defaults(made)
         held = ", ".join(f"{size} ({off:.0e})" for size, off in self._held.items())
@@ -219,7 +219,7 @@ class Declaration:
         )  # fmt: skip
 
     def _hold_at_defaults(self, made: Realization) -> None:
-        """Compare gradients at the default size, if possible at the requested real constants."""
+        """Compare gradients at the default size, with the requested real constants if possible."""
         model = self.model
         usual = {**model.constants, **(model.held_at or {})}
         for constants in ({**usual, **made.reals}, usual):

@@ -268,7 +268,7 @@ class Definition:
     ) -> Presentation:
         """Notation, plot panels and events of a problem.
 
-        `frozen` names entries that never move; only panels of the model file show them.
+        `frozen` names entries that never move; they appear only in panels of the model file.
         """
         with refusals():
             notation = notation_of(self.model, scalars, (*observables, *frozen), arrays)

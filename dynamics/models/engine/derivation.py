@@ -60,9 +60,9 @@ def page(
 ) -> Page:
     """Derivation of a model at some parameters.
 
-    With `eliminate`, conserved linear combinations are substituted into risk and steps;
-    InvalidRequest is raised if training conserves no linear combination. `by_array` says whether
-    training has stages.
+    With `eliminate`, conserved linear combinations are substituted into risk and steps, or
+    InvalidRequest is raised if training conserves none. `by_array` says whether arrays are trained
+    in separate stages.
     """
     made, closure = definition.reduction(parameters, regime=Regime.of(rule, by_array))
     names = [made.entry_name(k) for k in range(closure.classes.labels.size)]
@@ -114,7 +114,7 @@ def _risk_and_step(
     found: Expressions | str,
     by_rule: ByRule,
 ) -> Iterator[Section]:
-    """Yield the risk if short, a step, and its direction if the risk has a stop_gradient."""
+    """Yield sections on the risk and a step; with a stop_gradient, also on the step's direction."""
     step = by_rule(False) if by_rule else _descent(made, closure, eta, MOST_STEPS)
     if isinstance(found, str):
         yield from (Section("Risk", (found,)), step)
@@ -181,7 +181,7 @@ def _samples(made: Realization, closure: Closure) -> Iterator[Section]:
 
 
 def _descent(made: Realization, closure: Closure, eta: tuple[float, ...], most: int) -> Section:
-    """Section with the descent step of each scalar; above `most` scalars, of one generic scalar."""
+    """Section with the descent step of each scalar, or of one generic scalar above `most`."""
     sentences = []
     if made.only_sampled:
         sentences.append("`R` is the mean loss over the drawn samples")

@@ -27,7 +27,7 @@ STOP = CODE["stop"]
 
 
 def exact_weights(weights: FloatArray) -> list[Fraction]:
-    """Probabilities as fractions; denominators are small if such fractions equal the floats."""
+    """Probabilities as fractions, of small denominator if such fractions equal the floats."""
     near = [Fraction(w).limit_denominator(field.MAX_DENOMINATOR) for w in weights.tolist()]
     pairs = zip(near, weights.tolist(), strict=True)
     if sum(near) == 1 and all(abs(simple - Fraction(w)) <= SAME_FLOAT * w for simple, w in pairs):
@@ -43,12 +43,12 @@ def symbol(name: str) -> sympy.Symbol:
 class Expressions:
     """Risk and steps of a model as expressions in its scalars and real constants.
 
-    The functions `law`, `fixed` and `start` of the model enter through their numbers. With
-    `eliminate`, conserved linear combinations are substituted: `eliminated` maps a scalar to its
-    expression, and `names` has the remaining scalars. `rates` has the letter of the learning rate
-    of each scalar; `given_numbers` has the real constants, then the weight of each class of
-    samples. Raises InvalidRequest if the law can only be sampled, if no scalar moves, or if an
-    operation cannot be traced.
+    The expressions contain the results of the model's functions `law`, `fixed` and `start` as
+    numbers. With `eliminate`, conserved linear combinations are substituted: `eliminated` maps a
+    scalar to its expression, and `names` has the remaining scalars. `rates` has the letter of the
+    learning rate of each scalar; `given_numbers` has the real constants, then the weight of each
+    class of samples. Raises InvalidRequest if the law can only be sampled, if no scalar moves, or
+    if an operation cannot be traced.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class Expressions:
     def written(self, most: int) -> tuple[Parts, sympy.Expr, Parts, list[sympy.Expr]]:
         """Risk, and slopes of the first `most` scalars, with common subexpressions named once.
 
-        Returns the named parts of the risk, the risk, further named parts, and the slopes.
+        Returns the parts named in the risk, the risk, the parts named in slopes alone, the slopes.
         """
         values, roots = self.table.values, [self.table.risk, *self.slopes(most)]
         taken = (*self.closure.names, *self.made.constants)
@@ -184,7 +184,7 @@ class Expressions:
 
 
 def arrays_of(made: Realization, closure: Closure) -> list[str]:
-    """Name of the trained array with the first entry of each scalar."""
+    """Name of the trained array that contains the first entry of a scalar, for each scalar."""
     return [made.entry_position(int(entry))[0] for entry in closure.classes.first]
 
 
@@ -216,7 +216,7 @@ def _eliminated(closure: Closure) -> dict[sympy.Symbol, sympy.Expr]:
 
 
 def expressions_of(definition: Definition, parameters: Any = None) -> Expressions:
-    """Expressions of a model at some parameters, by default its own, with its learning rates."""
+    """Expressions of a model at some parameters, or at its default parameters for None."""
     given = definition.Parameters() if parameters is None else parameters
     made, closure = definition.reduction(given)
     return Expressions(made, closure, made.rates())

@@ -1,4 +1,4 @@
-"""Gradient of a risk in a finite field, with weights and real constants given or random."""
+"""Gradient of a risk in a finite field; weights and real constants are given or random numbers."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from theory.program.field import Triples
 from theory.program.identities import Identities
 
 GIVEN, ANY_LAW, ANY = "given", "any law", "any"
-"""Random numbers of a gradient: none; the weights of the law; the weights of the law and the real
-constants of the loss."""
+"""Modes of a gradient: GIVEN uses no random numbers, ANY_LAW uses random weights of the law, and
+ANY also uses random real constants of the loss."""
 DATA = ("start", "fixed", "law", "sample")
-"""Functions of a model with results that enter a table as numbers. Real constants of these
-functions are never random."""
+"""The table of a risk contains the results of these functions as numbers. A real constant that one
+of these functions takes is never replaced by a random number."""
 SAME_WEIGHT = 1e-13
 """Two weights of a law with at most this relative difference are replaced by one random number."""
 NUMBERS = 1 << 23
@@ -29,9 +29,9 @@ NUMBERS = 1 << 23
 class FieldGradient:
     """Gradient of a risk, evaluated in a finite field from the table of the risk.
 
-    `labels`, shape (samples,), has the class of each sample of the law. With `decay`, each
-    component of the gradient gets a random multiple of its entry, as from weight decay. `loose`
-    names the real constants that only the loss uses; these can be random.
+    `labels`, shape (samples,), has the class of each sample of the law. With `decay`, a random
+    multiple of each entry is added to the entry's gradient, as weight decay does. `loose` names the
+    real constants that only the loss uses; these can be random.
     """
 
     def __init__(

@@ -1,9 +1,9 @@
 """Fingerprint of a model: a short hash of each of its parts.
 
 The hash of a part covers its value at the default constants: arrays, samples with probabilities, or
-a traced program. It also covers the syntax trees of the part's function and of all definitions that
-the function uses in the same file. Comments, docstrings and formatting are ignored. Imported source
-files outside installed packages and the version of JAX have hashes too.
+a traced program. The hash also covers the syntax trees of the part's function and of all
+definitions that the function uses in the same file. Comments, docstrings and formatting change no
+hash. Imported source files outside installed packages and the version of JAX have hashes too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from theory.model import LEADING
 def digests(made: Realization) -> dict[str, str]:
     """Name of each part of a model -> short hash of the part.
 
-    `made` is the model at its default constants, or at `held_at` for a declared reduction.
+    `made` is the model at its defaults; a declared reduction may replace some by `held_at`.
     """
     model, program = made.model, made.program
     parts: dict[str, list[Any]] = {

@@ -19,15 +19,15 @@ from theory.rendering import MOST_SCALARS
 
 SEED = 70
 CHECKS, KEPT = 8, 1e-8
-"""Number of random states at which a law is checked, and maximum rate of change of the law at these
-states, relative to the larger of the rates of its two terms."""
+"""A law is checked at CHECKS random states: its rate of change, divided by the larger rate of its
+two terms, is at most KEPT."""
 
 
 def first_integrals(found: Expressions) -> tuple[tuple[sympy.Expr, float], ...]:
     """Laws f(x) + g(y) conserved by the gradient flow, with their values at the start.
 
-    A law implied by earlier laws is left out. The tuple is empty in three cases: more than
-    `MOST_SCALARS` scalars, substituted conserved combinations, different learning rates of scalars.
+    Laws that follow from laws found before are left out. The tuple is empty if there are more than
+    `MOST_SCALARS` scalars, if conserved combinations are substituted, or if learning rates differ.
     """
     closure = found.closure
     if closure.scalars > MOST_SCALARS or found.eliminated or len(set(found.rates)) > 1:

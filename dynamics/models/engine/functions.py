@@ -1,12 +1,11 @@
 r"""Compiled functions of one program: embedding, gradient, order parameters, steps of descent.
 
-An *embedding* maps reduced coordinates to every trained entry. For classes of equal entries,
-:math:`\theta_i = \sigma_i z_{k(i)}`, and one step changes :math:`z_k` by
-:math:`-\eta\,(1/n_k)\,\partial R/\partial z_k`. For a linear space, :math:`\theta = \theta(0) + U
-z` with orthonormal columns of U, and one step changes :math:`z` by :math:`-\eta\,\partial
-R/\partial z`. The compiled functions take data and embedding as an argument, the ``payload``.
-Problems at other real constants, or with other classes of the same sizes, therefore reuse the
-compiled code.
+An *embedding* maps reduced coordinates to every trained entry. In a class of :math:`n_k` equal
+entries, each entry is plus or minus the coordinate :math:`z_k`, and a step changes :math:`z_k` by
+:math:`-\eta\,(1/n_k)\,\partial R/\partial z_k`. In a linear space, the entries are :math:`\theta(0)
++ U z` with orthonormal columns of U, and a step changes the coordinates z by :math:`-\eta\,\partial
+R/\partial z`. The compiled functions take data and embedding as an argument, the ``payload``, so
+problems at other real constants, or with other classes of the same sizes, reuse the compiled code.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ class Embedding(NamedTuple):
 
     For a linear space, `matrix` has shape (n, count), and `offset`, shape (n,), is the start. For
     classes, `matrix` is empty; `labels` has the number of the coordinate of each entry, and `signs`
-    its sign, 0 for a frozen entry; `offset` has the values of the frozen entries. The gradient by a
-    coordinate is the derivative of the risk, multiplied by the coordinate's `share`.
+    its sign, 0 for a frozen entry; `offset` has the values of the frozen entries. `share` has the
+    factors that turn derivatives of the risk by coordinates into the gradient of descent.
     """
 
     offset: Any
@@ -52,7 +51,7 @@ class Embedding(NamedTuple):
         return self.signs * rate[self.labels]
 
     def along(self, vector: Any) -> Any:
-        """Coordinates of a vector of every entry: class means or projections; traced by JAX."""
+        """Class means of a vector of every entry, or projections on directions; traced by JAX."""
         if self.matrix.shape[0]:
             return self.share * (self.matrix.T @ vector)
         count = self.share.shape[0]
@@ -82,12 +81,13 @@ def linear_embedding(classes: EntryClasses, space: LinearSpace) -> Embedding:
 
 
 Columns = tuple[tuple[str, Any], ...]
-"""Kind and key of each order parameter. The key is the number of a coordinate for "state" and
-"rate", the number and name of a trained entry for "entry" and "entry_rate", the name for
-"observable" and "observable_rate", "" for "risk", and a pair of columns for "ratio". A ratio is the
-absolute value of the first column divided by that of the second, or NaN if the second is 0."""
+"""Pairs (kind, key), one for each order parameter. The key of a "state" or "rate" is the number of
+a coordinate; the key of an "entry" or "entry_rate" is the number and name of a trained entry. An
+"observable" or "observable_rate" has its name as key, the "risk" has "", and a "ratio" has a pair
+of columns. A ratio is the absolute value of the first column divided by that of the second, or NaN
+if the second is 0."""
 WATCHED: Columns = (("rate", 0),)
-"""Rate of coordinate 0, an order parameter of every problem by which oscillations are detected."""
+"""Rate of coordinate 0; every problem has this rate because it detects oscillations."""
 
 
 class Functions:
@@ -175,7 +175,7 @@ class Functions:
         return jax.numpy.stack(row)
 
     def observables(self, state: Any, payload: Any) -> dict[str, Any]:
-        """Risk and observables at a state, with the coordinates of a full state; traced by JAX."""
+        """Risk and observables at a state, and for a full state its coordinates; traced by JAX."""
         data, embedding = payload
         flat = self.flat(state, payload)
         values = {

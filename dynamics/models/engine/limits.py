@@ -27,7 +27,7 @@ class Limit:
     """A condition on the constants of a model.
 
     `names` lists the constants in the `text` of the condition. `defaults` has the integer defaults
-    of constants; a message finds the nearest allowed value of a constant from its default.
+    of constants, from which a bisection finds the nearest allowed value for a message.
     """
 
     text: str

@@ -1,7 +1,7 @@
 """Steps of an update rule, traced by JAX: the counterpart of `dynamics.loops.kernels.advance`.
 
-The function computes the order parameters of every step, stores the states of recorded steps, and
-stops at the last finite state. One compiled function takes up to `STEPS` steps.
+One compiled function takes up to `STEPS` steps, computes the order parameters of each step, stores
+the states of recorded steps, and stops at the last finite state.
 """
 
 from __future__ import annotations

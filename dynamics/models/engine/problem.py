@@ -44,8 +44,8 @@ INSIDE = 1e-9
 """A start counts as inside the closed space up to this distance, relative to the larger of 1 and
 the largest entry of the start."""
 SAME = 1e-9
-"""Maximum difference between the gradients by program and by JAX, relative to the sum of absolute
-terms of a component."""
+"""Maximum difference between the gradient of a program and the gradient of JAX, relative to the sum
+of the absolute terms of a component."""
 MAX_VALUES = 2_000_000
 """With more distinct values than this, a program does not replace JAX in training."""
 
@@ -57,8 +57,8 @@ class Reduction:
 
     `coordinates` is one of `COORDINATES`; `events` replaces the event rules of the model.
     `embedding` maps coordinates to every entry, and `scalars` names the coordinates. `entries` has
-    the names and numbers of other reported entries: frozen entries and, in a linear space, the
-    first entry of each class. Raises InvalidRequest if the gradient vanishes at the start.
+    the names and numbers of entries reported beside scalars: frozen entries and, in a linear space,
+    the first entry of each class. Raises InvalidRequest if the gradient vanishes at the start.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Reduction:
         self._name = name
 
     def _names_beside(self, linear: bool) -> tuple[dict[str, int], dict[str, int]]:
-        """Named frozen entries and, in a linear space, first entries of classes: name -> number."""
+        """Two tables name -> entry: frozen entries; in a linear space, the first of each class."""
         classes, named = self.closure.classes, self.made.named_entries()
         frozen = {name: entry for name, entry in named.items() if classes.labels[entry] < 0}
         few = self.closure.scalars <= MOST_NAMED
@@ -149,7 +149,7 @@ class Reduction:
         if self.coordinates == "linear":
             return Layout(self.scalars, ((),) * count, (DEFAULT_GROUP,) * count)
         groups, arrays = self.made.group_of_arrays(), self.arrays_of_scalars()
-        # Learning rates follow the groups of all arrays, even of arrays without scalars.
+        # A group of arrays has a learning rate even if its arrays contain no scalar.
         every = tuple(dict.fromkeys(groups.values()))
         if count <= MOST_NAMED:
             return Layout(self.scalars, ((),) * count, tuple(groups[a] for a in arrays), every)
@@ -182,7 +182,7 @@ class Reduction:
 
     @cached_property
     def compiled(self) -> CompiledRisk | None:
-        """Programs of the reduced risk; None without a table or above `MAX_VALUES` values."""
+        """Programs of the reduced risk, or None without a table of at most `MAX_VALUES` values."""
         made = self.made
         if len(self.scalars) > MOST_WHOLE or made.only_sampled:
             return None
@@ -294,7 +294,7 @@ class ModelProblem(TracedProblem):
         return self.definition.own_rule(self.realization.constants)
 
     def entries_of(self, name: str) -> NDArray[np.bool_]:
-        """Mask, shape (n,), of the numbers of a state in an array, a parameter group or a part."""
+        """Mask, shape (n,), that selects a named array, parameter group or part of a state."""
         linear = self.reduced and self.coordinates == "linear"
         if linear or name not in self.realization.shapes:
             return super().entries_of(name)

@@ -1,9 +1,9 @@
 """Functions of a model, traced by JAX in double precision: risk, gradient, observables.
 
 A `Program` belongs to one model and one set of static constants (integers, words, booleans). Real
-constants, weights, samples and untrained arrays are arguments of its functions, so new values reuse
-the compiled code. States are flat vectors of every trained entry; sums over the law are computed in
-blocks that fit in memory. Double precision is set in a context, never by JAX's global flag.
+constants, weights, samples and untrained arrays are arguments of the compiled functions, so new
+values reuse the compiled code. States are flat vectors of every trained entry; sums over the law
+are computed in blocks that fit in memory. Double precision is set in a context, not globally.
 """
 
 from __future__ import annotations
@@ -55,8 +55,7 @@ class Program:
 
     `statics` has the constants that are not real numbers; `shapes` has the shape of each trained
     array, in the order of the flat state. `compiled_descent` returns risk and gradient,
-    `compiled_slopes` the gradient of the loss of each sample; JAX compiles both at their first
-    call.
+    `compiled_slopes` the gradient of the loss of each sample; each is compiled at its first call.
     """
 
     def __init__(
@@ -100,7 +99,7 @@ class Program:
 
     @property
     def expectation(self) -> str:
-        """Name of the trained function of the model: ``loss`` or ``risk``."""
+        """Name of the function of the model that training minimizes: ``loss`` or ``risk``."""
         return "loss" if self.has_law else "risk"
 
     def block(self, data: Data) -> int:
@@ -202,7 +201,7 @@ class Program:
             sums = jax.tree.map(lambda values: (weights * values).sum(), each)
             return {"sums": sums, "weights": weights.sum()}
 
-        # Divided by the rounded sum of weights, so that the mean of a constant is exact.
+        # The division by the rounded sum of weights makes the mean of a constant exact.
         found = self._summed(averaged, data)
         return dict(jax.tree.map(lambda values: values / found["weights"], found["sums"]))
 

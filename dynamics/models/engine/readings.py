@@ -138,7 +138,7 @@ def _law(problem: ModelProblem, draws: tuple[int, int]) -> dict[str, Any]:
 
 
 def _pairs(made: Realization, role: str, count: int) -> list[tuple[sympy.Expr, Any]]:
-    """Pairs (probability, sample) of a law in symbols; ValueError unless `count` of them."""
+    """`count` pairs (probability, sample) of a law in symbols; ValueError for another number."""
     if count > MOST_SAMPLES:
         raise ValueError("too many samples for symbols")
     positive = (

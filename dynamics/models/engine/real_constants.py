@@ -53,7 +53,7 @@ class Reading:
     parts: tuple[tuple[sympy.Expr, NDArray[np.float64]], ...]
 
     def at(self, constants: Mapping[str, Any]) -> NDArray[np.float64]:
-        """Array at given constants (name -> value); NaN if an expression is not real there."""
+        """Array at given constants (name -> value); NaN everywhere if a function is not real."""
         total = np.zeros(int(np.prod(self.shape)))
         values = {symbol(name): sympy.Float(value, 17) for name, value in constants.items()
                   if isinstance(value, float)}  # fmt: skip

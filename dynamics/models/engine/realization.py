@@ -32,11 +32,11 @@ DEFAULT_GROUP = "entries"
 FAR = 1e8
 """A run counts as diverged if an entry exceeds this multiple of max(1, largest initial entry)."""
 LEAVES = 1e-9
-"""A closure fails if a gradient component outside the classes, relative to the largest component,
-exceeds this number."""
+"""A closure fails if a gradient separates equal entries by more than this number, relative to the
+largest component of the gradient."""
 OF_SPACE = 1e-6
-"""A closure fails if a gradient component outside the linear space, relative to the largest
-component, exceeds this number."""
+"""A closure fails if a gradient leaves the linear space by more than this number, relative to the
+largest component of the gradient."""
 SHOWN_EVERY = 1000
 """Number of samples of a law between two updates of the progress bar."""
 
@@ -227,7 +227,7 @@ class Realization:
             ) from None
 
     def representatives(self, groups: SampleClasses | None) -> Data:
-        """Data with one sample per class and the sum of its weights; all data without classes."""
+        """Data with one sample and the total weight of each class, or all data without classes."""
         if groups is None or self.law is None:
             return self.data
         samples = select_samples(self.law.samples, groups.first)

@@ -62,7 +62,7 @@ class ReducedRisk:
 
     `data` has all samples, or representatives with their weights. `arrays` has a `Reading` in the
     real constants for each array of the data and for the offset of the embedding; None in place of
-    a reading makes every entry of the array an input. By default arrays are constants.
+    a reading makes every entry of the array an input. Without `arrays`, all arrays are constants.
 
     Inputs of the table are `scalars`, `reals` (real constant or function of real constants -> id),
     `free` (entry of an array -> id) and `weights`, one for each class of samples. `classes`, shape
@@ -155,7 +155,7 @@ class ReducedRisk:
 
     @cached_property
     def directions(self) -> Ids:
-        """Table ids of the inputs for a direction in the space of coordinates."""
+        """Table ids of the inputs that hold a direction, one for each coordinate."""
         names = [self.values.names[int(k)] for k in self.scalars]
         return self.values.inputs([f"d_{name}" for name in names])
 
@@ -190,7 +190,7 @@ class ReducedRisk:
         found = [run_floats(program, np.concatenate([state, numbers])) for state in states]
         terms = np.array([gross(program, values)[places] for values in found])
         off = np.abs(np.array([values[places] for values in found]) - expected)
-        # Where all terms of the program vanish, the difference comes from rounded entries.
+        # If all terms of a component vanish, its difference comes from the rounding of entries.
         least = LEAST_TERMS * np.nanmax(np.where(np.isfinite(terms), terms, 0.0), axis=0)
         known = np.isfinite(off).all(axis=1, keepdims=True)
         return np.where(known, off / np.maximum(terms, least + 1e-300), 0.0)
@@ -213,7 +213,7 @@ def _entries(algebra: Algebra, scalars: Ids, embedding: Embedding, offset: Ids) 
 
 
 def traced(program: Program, data: Data) -> Any:
-    """Jaxpr that returns losses and observables of samples, of the model, of held-out samples."""
+    """Jaxpr of loss and `observe` per sample, then `observables`, then held-out samples."""
     names, of_samples = program.observed_names
 
     def one(flat: Any, sample: Any, here: Data) -> tuple[Any, ...]:

@@ -42,10 +42,10 @@ AS_GIVEN = "at these constants"
 class SpaceSearch:
     """Search for the linear space and the conservation laws of given classes of entries.
 
-    `kinds` has the array and the parameter group of each scalar. `tables` has the gradient by every
-    entry, or None if the model states the classes, and the gradient by the scalars. The function
-    `gradient` returns the gradient by every entry in floats. The search collects messages for the
-    user in `remarks`.
+    `kinds` has the array and the parameter group of each scalar. `tables` has two gradients: by
+    every entry (None if the model states the classes), and by the scalars. The function `gradient`
+    returns the gradient by every entry in floats. The search collects messages for the user in
+    `remarks`.
     """
 
     def __init__(
@@ -92,8 +92,8 @@ class SpaceSearch:
     def _pairs(self, regime: Regime) -> list[ConservationLaw]:
         """Sums and differences of two scalars that every update rule of the regime conserves.
 
-        A pair is conserved if its scalars start equal and stay equal or, without weight decay, if
-        their gradients are equal in every state, up to sign.
+        Two scalars give a law if they start equal and stay equal, up to sign. Without weight decay,
+        gradients that are equal up to sign in every state give a law too.
         """
         slopes, at_start, generator = self._scalars.of(GIVEN), self._at_start, self._generator
         tied = refine(slopes, at_start, self._start, self._groups, generator, regime.signs)
@@ -108,11 +108,11 @@ class SpaceSearch:
         return list({law.terms: law for law in laws}.values())
 
     def _in_floats(self, span: Span) -> LinearSpace:
-        """Basis of the linear space in floats: from exact fractions, or else from gradients.
+        """Float basis of the linear space, from exact fractions if possible, else from gradients.
 
-        The finite field misses relations between data that are not simple fractions. If gradients
-        in floats lie in a smaller space up to rounding, that space is returned, with a remark to
-        the user.
+        Relations between data that are not simple fractions do not hold in the finite field. If
+        gradients in floats lie in a smaller space up to rounding, that space is returned, with a
+        remark to the user.
         """
         table, free, count = self._scalars.table, len(span.rows), self.classes.count
         basis, simple = exact_basis(span), table.values.simple
@@ -157,7 +157,7 @@ class SpaceSearch:
         return f"{AS_GIVEN} alone"
 
     def _holds(self, how: str, span: Span, products: Products, forms: Triples) -> bool:
-        """Whether the closure holds for random weights and, for ANY, random real constants."""
+        """Whether the closure holds for random weights and, for `how` = ANY, random constants."""
         if self._entries is not None:
             start = self._entries.numbers(self.classes.start)
             if leaving(self._entries.of(how), self.classes, start, self._generator).size:

@@ -39,9 +39,9 @@ class ReducedPopulation(ModelProblem):
     """Gradient descent on the scalars of the closure.
 
     `coordinates` is ``"classes"`` for one value per class of equal entries, ``"linear"`` for
-    directions of the smallest linear space, or ``"auto"``, which takes linear for many scalars if
-    the space has at most half as many directions. `samples` and `seed` set the draws of a law that
-    can only be sampled. The closure depends on the `regime` of the update rule. Raises
+    directions of the smallest linear space, or ``"auto"``. Auto means linear for more than 8
+    scalars if the space has at most half as many directions. `samples` and `seed` set the draws of
+    a law that can only be sampled. The closure depends on the `regime` of the update rule. Raises
     InvalidRequest if a function of the model fails, or if the gradient vanishes at the start.
     """
 
@@ -174,9 +174,9 @@ class FullModelProblem(ModelProblem):
         return classes.lift(values)
 
     def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
-        """Scalar -> entries of its class, times their signs, shape (records, entries).
+        """Name of a scalar -> signed entries of the scalar's class, shape (records, entries).
 
-        In a linear space, the keys are the directions, with projections of shape (records, 1).
+        In a linear space, keys name directions, and values are projections, shape (records, 1).
         """
         classes = self.closure.classes
         if self.coordinates == "linear":

@@ -205,7 +205,7 @@ def _name_of(function: Callable[..., Any]) -> str:
 
 
 def _guarded(function: Callable[..., Any], model: Model) -> Callable[..., Any]:
-    """Wrap the check of a claim: errors get one line, and a result must be a Finding."""
+    """Wrap the check of a claim: errors become one-line messages; a result must be a Finding."""
     name_of_check = _name_of(function)
 
     def check(system: Any, protocol: Any) -> Any:

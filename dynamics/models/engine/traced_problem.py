@@ -56,7 +56,7 @@ class TracedProblem(Problem):
         )
 
     def evaluated(self, function: Any, *arguments: Any, payload: Any = None) -> Any:
-        """Result, in numpy, of a compiled function at a payload, by default `self.payload`."""
+        """Result of a compiled function as numpy arrays; a `payload` replaces `self.payload`."""
         return evaluated(function, *arguments, self.payload if payload is None else payload)
 
     def gradient(self, state: ArrayLike) -> FloatArray:
