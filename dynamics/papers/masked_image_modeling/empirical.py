@@ -49,8 +49,8 @@ class FullEmpirical(FullProblem):
     -----
     Q is expressed in the basis of positions and features. The method `gradient` uses all samples;
     `advance` uses the batch of each step. With mini-batches the order parameters at a step are
-    computed from the batch of this step. The floor of the risk and the own attention are means over
-    the N samples.
+    computed from the batch of this step. The floor of the risk and the attention to the own area
+    are means over the N samples.
     """
 
     view = "full empirical"

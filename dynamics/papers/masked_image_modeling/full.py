@@ -1,9 +1,10 @@
 r"""Training with every entry of Q, and the population problem on all masked images.
 
-The state is Q (d, d), flat. Features v_{k,a} and positions e_p are rows of an orthonormal basis; in
-this basis only the entries :math:`e_p^\top Q e_q` and :math:`e_p^\top Q v` move. The loss comes
-from the model file `dynamics.models.masked_image_modeling` and uses no reduction. Agreement with
-`ReducedPopulation` is therefore evidence for the reduction and for both methods of its expectation.
+The state is the flattened matrix Q, shape (d, d). Features v_{k,a} and positions e_p are rows of an
+orthonormal basis; in this basis only the entries :math:`e_p^\top Q e_q` and :math:`e_p^\top Q v`
+move. The loss of the model file `dynamics.models.masked_image_modeling` uses no reduction.
+Agreement of full problems with `ReducedPopulation` is evidence for the reduction and for both
+methods of its expectation.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ class FullProblem(TracedProblem):
         )
 
     def _columns(self) -> Columns:
-        """Kind and key of each order parameter, in the order of `order_names`."""
+        """Pairs (kind, key) of the order parameters, in the order of `order_names`."""
         local, far = map(int, self.rows.references[2:])
 
         def numbers(row: int) -> list[tuple[str, Any]]:
@@ -128,7 +129,7 @@ class FullProblem(TracedProblem):
         return {**self.settings, "code": hash_of_file(file), "random_numbers": drawn}
 
     def moving(self, start: FloatArray) -> NDArray[np.bool_]:
-        """Mask of trained entries of Q: rows of positions in the unit basis, all in other bases."""
+        """Mask of trained entries of Q; in the unit basis these are only the rows of positions."""
         every = np.ones(self.layout.size, dtype=bool)
         if (np.abs(self._axes).sum(axis=1) == 1).all():
             self.layout.part(every, "Q")[self.parameters.P :] = False
@@ -159,7 +160,7 @@ class FullProblem(TracedProblem):
         return float(self.observed(self.layout.flatten(state)[None])["risk"][0])
 
     def observables(self, state: ArrayLike) -> dict[str, float]:
-        """Class means and spreads, gaps, risk, and ``dead``, the largest |v^T Q|, which stays 0."""
+        """Name -> observable at a state; ``dead``, the largest entry of all v^T Q, stays 0."""
         flat = self.layout.flatten(state)
         slope, seen = self.gradient(flat), self.observed(flat[None])
         order = self.order_parameters(flat, slope)[:, None]

@@ -42,9 +42,9 @@ class ReducedPopulation(ExpectedProblem):
 
     `expectation` names the method for the mean over masks and latents; each is exact to rounding.
     ``"counts"`` sums over the numbers of unmasked patches of each class; ``"contour"`` integrates
-    over two variables, at a cost independent of these numbers; ``"auto"`` takes the method with the
-    smaller predicted time for each type of rows. Raises InvalidRequest for an unknown expectation,
-    or for a sum over counts that is too long.
+    over two variables, at a cost independent of the numbers of unmasked patches. ``"auto"`` takes,
+    for each type of rows, the method with the smaller predicted time. Raises InvalidRequest for an
+    unknown expectation, or for a sum over counts that is too long.
 
     Notes
     -----
@@ -95,7 +95,7 @@ class ReducedPopulation(ExpectedProblem):
         return {n: float(v) for n, v in zip(self.order_names, values, strict=True)}
 
     def observables(self, state: ArrayLike) -> dict[str, float]:
-        """Rates, attention of each type of rows, gaps, risk, ratio of dominant effects at a state.
+        """Name -> observable at a state, such as rates, attentions, gaps, risk, information gaps.
 
         ``d_<scalar>`` is the rate of a scalar, ``<row>_A_<class>`` the attention of a masked patch
         to the unmasked patches of a class of areas, ``<row>_masked`` the attention of such a patch

@@ -29,10 +29,9 @@ MAX_CONFIGURATIONS = 20_000
 MAX_DEGREES = 220_000
 """Maximum of p times the number of configurations; a configuration has about p terms."""
 SECONDS_OF_GRADIENT, SECONDS_OF_PROGRAM, OVERHEAD = 16e-9, 2e-4, 1.1e-6
-"""Seconds per configuration of a gradient and of building its program, and per gradient.
-
-The three numbers are fitted to 6 to 38,760 configurations on one core.
-"""
+"""Seconds that a configuration adds to a gradient, seconds that it adds to building the program,
+and seconds of each gradient in addition. The three numbers are fitted to run times on one core,
+with 6 to 38,760 configurations."""
 GRADIENTS = 20_000
 """Assumed number of gradients of a run, over which the time of building the program is spread."""
 
@@ -82,7 +81,7 @@ def number_of_multisets(kinds: int, size: int) -> int:
 
 
 def number_of_configurations(sets: int, set_size: int) -> int:
-    """Number of multisets of L-1 types, for L sets (`sets`) of C patches (`set_size`)."""
+    """Number of multisets of the types of L-1 random sets, for `sets` = L and `set_size` = C."""
     return number_of_multisets((set_size + 1) * (set_size + 2) // 2, sets - 1)
 
 
@@ -114,10 +113,10 @@ def enumeration(patches: int, law: SetLaw) -> Configurations:
 def sample(patches: int, law: SetLaw, samples: int, seed: int) -> Configurations:
     """Weighted configurations of randomly drawn types of the L-1 random sets.
 
-    Draws are stratified by the sum z of all patches in random sets: quantiles of z are taken at
-    equal distances with one random offset, then types are drawn given z. This reduces the standard
-    deviation of a gradient: for 2000 draws at D=16, the ratio to independent draws is 0.2 to 0.4
-    early in training, about 0.4 half way, 0.6 to 0.95 late (``make bench`` prints these ratios).
+    Draws are stratified by the sum z of all patches in random sets. Quantiles of z are taken at
+    equal distances with one random offset, then types are drawn given z. For 2000 draws at D=16,
+    the standard deviation of a gradient, divided by that of independent draws, is 0.2 to 0.4 early
+    in training, about 0.4 half way and 0.6 to 0.95 late (``make bench`` prints these ratios).
 
     `patches` is the number D, `law` the law of a random set, `samples` the number of draws, `seed`
     the seed of the `numpy.random.Generator`.

@@ -1,10 +1,10 @@
-r"""Realistic problem (E): N noisy samples, a random start, every entry of v and A trained.
+r"""Realistic problem (E): all entries of v and A are trained on N noisy samples.
 
 .. math:: \hat L(A, v) = \frac1N \sum_n \log\big(1 + e^{-y[n] F(X[n])}\big)
 
 The reduced scalars are compared with alpha = <v, w*> and with the mean of A over each orbit. The
 law and gradient descent are invariant under rotations, so the feature w* is the first unit vector
-by default. Adam is not invariant and needs a random direction of w*.
+by default. Adam is not invariant under rotations, so its runs need a random direction of w*.
 """
 
 from __future__ import annotations
@@ -226,7 +226,7 @@ class FullEmpirical(MatrixProblem, TracedProblem):
 
     @property
     def initial_state(self) -> FloatArray:
-        """Start v, A: the realistic case of Parametrization 3.1, or the symmetric start."""
+        """Flat start (v, A): the realistic case of Parametrization 3.1, or the symmetric start."""
         return self._start.copy()
 
     def moving(self, start: FloatArray) -> NDArray[np.bool_]:
@@ -256,7 +256,7 @@ class FullEmpirical(MatrixProblem, TracedProblem):
 
     @np.errstate(over="ignore", invalid="ignore")
     def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
-        """Projection, spreads, risk, training and test error, cosine, patch association."""
+        """Name -> observable at states, such as risk, test error, and cosine of v and w*."""
         alpha = self.alphas(states)
         length = np.linalg.norm(self.layout.part(states, "v"), axis=1)
         error = self._test_errors(states)

@@ -22,7 +22,7 @@ from theory.papers.positional_attention.enumeration import Law, brute_configurat
 from theory.symmetry import Partition
 
 MOST, HUGE = 1_000_000, 10**300
-"""Maximum number of enumerated configurations; bound at which predicted numbers are cut off."""
+"""Maximum number of enumerated configurations, and maximum up to which this number is predicted."""
 
 
 class FullPopulation(MatrixProblem, ExpectedProblem):
@@ -33,9 +33,9 @@ class FullPopulation(MatrixProblem, ExpectedProblem):
 
     Notes
     -----
-    The state is (alpha, A), flat, A row by row, its diagonal fixed at beta. Noise is orthogonal to
-    w* and never enters F, so v stays in span(w*) (Lemma 4.2). All samples have the label +1,
-    because the activation is odd and label -1 has the same risk.
+    The flat state has alpha, then A row by row, with the diagonal of A fixed at beta. Noise is
+    orthogonal to w* and never enters F, so v stays in span(w*) (Lemma 4.2). All samples have the
+    label +1, because the activation is odd and label -1 has the same risk.
     """
 
     view = "full population"

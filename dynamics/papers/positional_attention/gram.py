@@ -1,4 +1,4 @@
-"""Realistic problem with positional encodings P: v and P trained, A = P^T P."""
+"""Realistic problem with positional encodings P: v and P are trained, and A is P^T P."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def gram_model() -> Model:
 
 
 class GramEmpirical(FullEmpirical):
-    r"""Realistic problem (E) with v and the positional encodings P trained, A = P^T P.
+    r"""Realistic problem (E) in which v and the positional encodings P are trained, with A = P^T P.
 
     Column i of P is the encoding :math:`p_i` of patch i, so :math:`A_{ij} = \langle p_i,
-    p_j\rangle`, as in the transformer of the paper before Simplification 3.1, which makes A itself
-    the parameter. With :math:`G = \partial R / \partial A`, its diagonal included,
+    p_j\rangle`. The paper's transformer has such encodings before Simplification 3.1, which makes A
+    itself the parameter. With :math:`G = \partial R / \partial A`, its diagonal included,
 
     .. math::
        dR = \langle G, dP^\top P + P^\top dP\rangle
@@ -50,8 +50,8 @@ class GramEmpirical(FullEmpirical):
 
     A stays symmetric and positive semidefinite, and its diagonal moves, so outcomes may differ from
     model (T), in which all entries of A are free. Training starts as in the remark after
-    Parametrization 3.1: entries of P from N(0, sigma_A / D), so that :math:`A_{ii} \approx
-    \sigma_A` and :math:`A_{ij} = O(\sigma_A / \sqrt D)`.
+    Parametrization 3.1: entries of P are drawn from N(0, sigma_A / D), so that :math:`A_{ii}
+    \approx \sigma_A` and :math:`A_{ij} = O(\sigma_A / \sqrt D)`.
 
     The parameter beta is sigma_A, the mean squared length of an encoding at the start. `samples` is
     the number N. A `seed` gives the same samples, feature, start of v and test data as in
@@ -61,9 +61,9 @@ class GramEmpirical(FullEmpirical):
 
     Notes
     -----
-    The state is (v, P), flat, P row by row. Observables, order parameters and orbit values are
-    computed as in the full problem at A = P^T P; association counts the diagonal, as in Definition
-    2.2.
+    The flat state has v, then P row by row. Observables, order parameters and orbit values are
+    computed as in the full problem at A = P^T P; patch association includes the diagonal of A, as
+    in Definition 2.2.
     """
 
     view = "full empirical, A = P^T P"

@@ -2,9 +2,9 @@ r"""Symmetric manifold (alpha, gamma, rho) inside the space of all trained entri
 
 The Hessian of the risk at a point of the manifold commutes with the wreath product of Lemma 4.1,
 acting on the D(D-1) off-diagonal entries of A. A sum over one representative of each multiset of
-types (module `configurations`), averaged over the group, therefore gives the Hessian; at D=16, C=4
-it has 680 configurations instead of 2 125 764. With a `FullPopulation` the sum has all
-configurations.
+types (module `configurations`), averaged over the group, therefore gives the Hessian. At D=16, C=4
+this sum has 680 configurations instead of 2 125 764. If a `FullPopulation` is given, the sum has
+all its configurations.
 
 Named sectors are subspaces that the group maps onto themselves:
 
@@ -54,15 +54,15 @@ if TYPE_CHECKING:
     from dynamics.papers.positional_attention.full import FullPopulation
 
 LARGEST = 5e9
-"""Maximum of multisets times entries of the Hessian, with which a Hessian takes about a second."""
+"""Maximum number of multisets times Hessian entries; a Hessian of this size takes a second."""
 
 
 class Manifold:
     """States (alpha, gamma, rho), with the Hessian of the risk by every trained entry.
 
-    A full problem given as `full` provides configurations and sets; by default these are multisets
-    of types and sets of consecutive patches. Raises InvalidRequest if the number of multisets times
-    the number of entries of the Hessian exceeds `LARGEST`.
+    A full problem given as `full` provides configurations and sets. By default one configuration
+    represents each multiset of types, and sets have consecutive patches. Raises InvalidRequest if
+    the number of multisets times the number of entries of the Hessian exceeds `LARGEST`.
     """
 
     def __init__(self, parameters: Parameters, full: FullPopulation | None = None) -> None:
@@ -139,7 +139,7 @@ class Manifold:
 
 
 def representatives(parameters: Parameters) -> Law:
-    """One configuration of each multiset of types, with the probability of the whole orbit."""
+    """One configuration for each multiset of types, with the total probability of the multiset."""
     law = parameters.set_law
     patterns = np.array([np.repeat([1, -1, 0], counts) for counts in law.types], dtype=np.int8)
     types = multisets(len(patterns), parameters.L - 1)

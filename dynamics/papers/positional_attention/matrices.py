@@ -57,7 +57,7 @@ class MatrixProblem(PositionalProblem):
         }
 
     def observables(self, state: ArrayLike) -> dict[str, float]:
-        """Orbit means and spreads of A, G, alpha G, risk, errors, patch association at a state."""
+        """Name -> observable at a state, such as orbit means and spreads of A, risk and errors."""
         return record_of(self.observables_along(self.layout.flatten(state)[None, :]), 0)
 
     @np.errstate(over="ignore", invalid="ignore")

@@ -32,7 +32,7 @@ def named_partition(name: str, parameters: Parameters, generator: Generator) -> 
 
 
 def check_sets(parameters: Parameters, partition: Partition) -> None:
-    """Raise InvalidRequest unless D patches form two or more sets, one with two or more."""
+    """Raise InvalidRequest unless D patches form at least two sets, one with several patches."""
     sizes = [members.size for members in partition.sets]
     if partition.size != parameters.D or len(sizes) < 2 or max(sizes) < 2:
         allowed = f"{parameters.D} patches in at least two sets, one with at least two patches"

@@ -37,8 +37,8 @@ MOST_PATCHES = 2**14
 MOST_NUMBERS = 85_000_000
 """Maximum count of numbers in all tables (680 MB), with which a gradient takes up to a second."""
 TABLES, SPREAD = 10, 33.0
-"""Number of tables; number of sums z of probability above 1e-60, divided by the square root of the
-number of patches in a sum."""
+"""The spectral method has TABLES tables. The number of sums z of probability above 1e-60 is SPREAD
+times the square root of the number of patches in a sum."""
 LAYOUT = Layout(("alpha", "gamma", "rho"), ((), (), ()), groups=("v", "A", "A"))
 
 
@@ -105,7 +105,7 @@ class ReducedPopulation(PositionalProblem, ExpectedProblem):
         return np.array([*counts.values()], dtype=float)
 
     def observables(self, state: ArrayLike) -> dict[str, float]:
-        """Entries of S, G, alpha G, risk, errors, patch association, hidden polylogs at a state."""
+        """Name -> observable at a state, such as attention, G, risk, errors, patch association."""
         return record_of(self.observables_along(self.layout.flatten(state)[None, :]), 0)
 
     def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
@@ -153,7 +153,7 @@ def _check_size(parameters: Parameters) -> None:
 def derived_observables(
     states: FloatArray, slopes: FloatArray, parameters: Parameters
 ) -> dict[str, FloatArray]:
-    """Entries of S, G, alpha G and hidden polylogs (Lemma 4.3) at states with their gradients."""
+    """Entries of S, G, alpha G and the polylogs hidden in Lemma 4.3, from states and gradients."""
     D, C, p, (alpha, gamma, rho) = parameters.D, parameters.C, parameters.p, states.T
     logits = parameters.scale * np.stack([np.full_like(gamma, parameters.beta), gamma, rho])
     weights = np.exp(logits - logits.max(axis=0))
@@ -216,7 +216,7 @@ def _spectral(parameters: Parameters, tolerance: float) -> SpectralSum:
 
 
 def _cheapest(parameters: Parameters, tolerance: float, state: FloatArray) -> Expectation:
-    """Sum over all configurations if cheaper or the only way, else the spectral expectation."""
+    """Spectral expectation, or the sum over all configurations if cheaper or alone valid."""
     costs = predicted_seconds(parameters)
     name, other = sorted(costs, key=costs.__getitem__)
     result: Expectation | None = None
@@ -246,7 +246,7 @@ def predicted_seconds(parameters: Parameters) -> dict[str, float]:
 
 
 def _spectral_seconds(parameters: Parameters) -> float:
-    """Predicted seconds of a spectral gradient, from the number of sums z within 3 deviations."""
+    """Seconds of a spectral gradient, predicted from the sums z within 3 standard deviations."""
     widest = 2.0 * (parameters.D - parameters.C)
     columns = min(6.0 * sqrt(0.5 * widest * parameters.q), widest) + 1.0
     kinds = (parameters.C + 1) * (parameters.C + 2) // 2

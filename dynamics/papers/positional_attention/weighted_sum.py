@@ -5,7 +5,7 @@ A sum over all configurations is compiled to a reduced program
 (`dynamics.models.engine.reduced_risk`). Sampled configurations stay JAX arrays, since building a
 program for each draw takes longer than a run. A sampled sum is unbiased, with standard errors
 estimated from the sample. Late in training the gradient comes from configurations of probability
-below 1e-7. A sample of usual size lacks these configurations, and so does its standard error.
+below 1e-7. A sample of usual size lacks such configurations, so its standard error is too small.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from dynamics.papers.positional_attention.parameters import Parameters
 
 TAIL = 5
-"""Minimum number of draws in the outermost strata, so that the error covers rare sums."""
+"""Rare sums z are merged into outermost strata with at least this number of draws."""
 SCALARS = ("alpha", "gamma", "rho")
 COLUMNS: Columns = (
     *(("state", k) for k in range(len(SCALARS))),
@@ -123,7 +123,7 @@ class WeightedSum(Expectation):
         return data
 
     def contributions(self, state: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Parts of gradient per entry and of risk, their gross, rounding errors; (4, n) each."""
+        """Arrays (4, n): contributions to gradient and risk, their gross, their rounding errors."""
         samples = self.configurations.counts
         many = _padded(len(samples))
         whole = np.concatenate([samples, np.repeat(samples[-1:], many - len(samples), axis=0)])
@@ -257,9 +257,9 @@ def _padded(many: int) -> int:
 def _terms(D: int, C: int, p: int) -> Any:
     r"""Compiled parts of gradient and risk, with their gross and their rounding errors.
 
-    With relative errors :math:`\epsilon` of the attention shares, F has an error :math:`\delta`,
-    and :math:`\varsigma = 1 / (1 + e^F)` has an error of at most :math:`\varsigma (1 -
-    \varsigma)(e^\delta - 1)`. This bound is large where large terms of F cancel.
+    If rounding changes F by :math:`\delta`, then :math:`\varsigma = 1 / (1 + e^F)` changes by at
+    most :math:`\varsigma (1 - \varsigma)(e^\delta - 1)`. The change of F is large where large terms
+    of F cancel.
     """
     xp, unit = namespace(), (ROUNDINGS + p) * float(np.finfo(float).eps)
 
@@ -277,7 +277,7 @@ def _terms(D: int, C: int, p: int) -> Any:
         little, small = xp.expm1(xp.minimum(delta, 1.0)), delta < 1.0
         off = xp.where(small, weight * jax.nn.sigmoid(margin) * little, large)
         sizes = abs(slopes).sum(axis=(0, 1))
-        # A derivative of the softmax is a difference of its entries; alpha multiplies these in F.
+        # Derivatives of the softmax are differences of attentions, which alpha multiplies in F.
         by_entries = reals["scale"] * abs(state[0]) * sizes[0]
         sizes = weight * (sizes + jax.numpy.array([0.0, 1.0, 1.0]) * by_entries)
         changed = off * abs(slopes.sum(axis=(0, 1))) + unit * sizes

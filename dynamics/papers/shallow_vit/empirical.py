@@ -1,4 +1,4 @@
-"""Empirical problem: N samples of noisy tokens, every entry of W_O, W_V, W_K, W_Q trained."""
+"""Empirical problem: every entry of W_O, W_V, W_K, W_Q is trained on N samples of noisy tokens."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class TokenTraining(Training):
     """Options of training for the empirical problem, and of its tokens.
 
     `start` is another seed, for the weights alone, or ``"symmetric"``, see `NoiseFree`. `sparsify`
-    is the order in which tokens of training and test samples are removed (Remark 2): ``"random"``;
-    ``"irrelevant"``, first tokens of other patterns, then of the confusion pattern, then of the
-    label's pattern, in random order each; ``"noisiest"``, first tokens farthest from their pattern.
-    `removed` is the removed share of the L tokens of every sample. `noisy_share` is the share of
-    tokens with noise of standard deviation `noisy_std` per coordinate, at random positions in every
-    sample. `test_samples` is the number of fresh samples for test loss and test error. Both shares
-    are rounded to whole tokens, halves up.
+    is the order in which tokens of training and test samples are removed (Remark 2). ``"random"``
+    removes in random order, ``"noisiest"`` first the tokens farthest from their pattern.
+    ``"irrelevant"`` removes first tokens of other patterns, then of the confusion pattern, then of
+    the label's pattern. `removed` is the removed share of the L tokens of every sample.
+    `noisy_share` is the share of tokens with noise of standard deviation `noisy_std` per
+    coordinate, at random positions in every sample. `test_samples` is the number of fresh samples
+    for test loss and test error. The two shares of tokens are rounded to whole tokens, halves up.
     """
 
     start: Annotated[int | str | None, BeforeValidator(checked_start)] = None

@@ -2,12 +2,12 @@ r"""Training of the shallow Vision Transformer, on patterns and on tokens.
 
 .. math:: \hat R = \sum_n p_n \max(\gamma - y^n F(X^n), 0).
 
-The loss comes from the model file `dynamics.models.shallow_vit`, with tokens instead of patterns if
-every weight is trained. The reported risk is :math:`\hat R / \gamma`; the gradient is the gradient
-of :math:`\hat R`. Full problems use no reduction. `FullPopulation` shares start, samples and
-observables with `ReducedPopulation`, so agreement of the two in W_O and in the products of W_V,
-W_K, W_Q with the patterns is evidence for the reduction. Order parameters use all training samples,
-also with mini-batches.
+The loss comes from the model file `dynamics.models.shallow_vit`; it takes tokens instead of
+patterns if every weight is trained. The reported risk is :math:`\hat R / \gamma`; the gradient is
+the gradient of :math:`\hat R`. Full problems use no reduction. `FullPopulation` shares start,
+samples and observables with `ReducedPopulation`. Agreement of the two problems, in W_O and in the
+products of W_V, W_K, W_Q with the patterns, is evidence for the reduction. Order parameters use all
+training samples, also with mini-batches.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ from theory.papers.shallow_vit.notation import EVENTS, ORDER_PARAMETERS, RATES
 
 GROUPS = ("W_O", "W_V", "W_K", "W_Q")
 TEST_SAMPLES = 1000
-"""Number of drawn test samples. Without noise, ``data="fixed"`` draws none: the whole law is the
-test set."""
+"""Number of drawn test samples. For ``data="fixed"`` without noise, the test set is the whole law
+instead."""
 OBSERVED = ("loss_over_margin", *ORDER_PARAMETERS[1:])
 """Names of the order parameters in the model file."""
 PLACES = 2
@@ -119,7 +119,7 @@ class VitProblem(TracedProblem):
     @staticmethod
     @abstractmethod
     def _layout(parameters: Parameters) -> Layout:
-        """Layout of a state: W_O and the other weights, on patterns or on tokens."""
+        """Layout of a state with W_O and the other weights, on patterns or on tokens."""
 
     def _data(self, tokens: Tokens) -> Data:
         """Samples as arguments of the loss, padded so that few sizes are compiled."""
@@ -144,11 +144,11 @@ class VitProblem(TracedProblem):
 
     @property
     def initial_state(self) -> FloatArray:
-        """Weights of the start, flat."""
+        """Initial weights as a flat state."""
         return self.layout.flatten(self.start.weights)
 
     def parts(self, states: FloatArray) -> tuple[FloatArray, ...]:
-        """W_O and the products V, K, Q of W_V, W_K, W_Q with the patterns, of states (..., n)."""
+        """Split states (..., n) into W_O and the products V, K, Q of weights with the patterns."""
         hidden, *others = (self.layout.part(states, name) for name in self.layout.names)
         return hidden, *(part[..., : self.parameters.M] for part in others)
 
@@ -166,7 +166,7 @@ class VitProblem(TracedProblem):
         return float(self.order_parameters(state)[0])
 
     def order_parameters(self, state: ArrayLike, gradient: FloatArray | None = None) -> FloatArray:
-        """Risk divided by margin, active, error, relevant at a state, over all training samples."""
+        """Order parameters at a state, over all training samples, in the order of `order_names`."""
         flat = self.layout.flatten(state)
         return super().order_parameters(flat, np.zeros_like(flat))
 
@@ -175,11 +175,11 @@ class VitProblem(TracedProblem):
         return self._data(self.test), None
 
     def observables(self, state: ArrayLike) -> dict[str, float]:
-        """Order parameters, errors on fresh samples, attention, scores, neurons at a state.
+        """Name -> observable at a state: order parameters, test error, attention, scores.
 
         Attention is averaged over the training samples; gates and scores are computed on the
-        patterns. The observable ``odds`` is the deviation from an identity that is exact without
-        noise. At the last finite state of a diverged run, observables may overflow.
+        patterns. The observable ``odds`` is the error of an identity of log odds (`Reader.odds`),
+        exact without noise. At the last finite state of a diverged run, observables may overflow.
         """
         flat = self.layout.flatten(state)
         function = self._functions.compiled_observables  # rounding depends on batch size
@@ -276,7 +276,7 @@ class ReducedPopulation(NoiseFree):
 
     @property
     def initial_state(self) -> FloatArray:
-        """Weights of the start on the patterns, flat."""
+        """Initial W_O, and products of the other weights with the patterns, as a flat state."""
         return self.layout.flatten(self.start.on_patterns(self.parameters.M))
 
 
@@ -289,7 +289,7 @@ class FullProblem(VitProblem):
         return Layout(GROUPS, ((parameters.m, parameters.d), square, square, square), GROUPS)
 
     def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
-        """Name of a part of the reduced state -> W_O, or weights times patterns, (records, ...)."""
+        """Name -> values to compare: W_O, and products V, K, Q of weights with the patterns."""
         return dict(zip(PARTS, self.parts(states), strict=True))
 
 

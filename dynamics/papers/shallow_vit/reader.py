@@ -29,9 +29,9 @@ QUERIES = ("relevant", "confusion", "other")
 class Reader:
     """Observables of a state.
 
-    `a`, shape (m,) or (m, L), has the output weights; `p`, shape (d, M), has the orthonormal p_j,
-    near V at the start. `counts`, shape (S, M), has the number of tokens of every pattern in the
-    training samples; `labels` and `weights`, shape (S,), belong to these samples.
+    `a`, shape (m,) or (m, L), has the output weights; `p`, shape (d, M), has orthonormal p_j close
+    to the initial columns of V. `counts`, shape (S, M), has the number of tokens of every pattern
+    in the training samples; `labels` and `weights`, shape (S,), belong to these samples.
     """
 
     parameters: Parameters
@@ -49,7 +49,7 @@ class Reader:
 
     @np.errstate(all="ignore")
     def read(self, parts: tuple[FloatArray, ...]) -> dict[str, float]:
-        """Scores and neurons at a state, given W_O, V, K, Q as `parts`, or NaN after divergence."""
+        """Mean scores and counts of neurons, from W_O, V, K, Q in `parts`; NaN after divergence."""
         hidden, values, keys, queries = parts
         scores = keys.T @ queries
         pair_classes, names = pairs(self.parameters.M)
@@ -94,7 +94,7 @@ class Reader:
 
     @cached_property
     def ratio(self) -> float:
-        """Ratio n_* / n_# of relevant to confusion tokens; NaN if a count is 0 or varies."""
+        """Ratio n_* / n_# of relevant to confusion tokens, or NaN if a count is 0 or varies."""
         positive = (self.labels > 0)[:, None]
         pairs = np.where(positive, self.counts[:, :2], self.counts[:, 1::-1])
         star, confusion = pairs[0]
@@ -106,10 +106,10 @@ class Reader:
     def odds(self, masses: FloatArray, patterns: IntArray, weights: FloatArray) -> float:
         """Largest relative error of the odds identity over all patterns of queries.
 
-        The identity, exact without noise: take the log odds of relevant against confusion keys,
-        averaged over the queries of one pattern; the mean in the positive samples plus the mean in
-        the negative samples is 2 log(n_* / n_#). The result is NaN if `ratio` is NaN, or if one
-        label is missing.
+        For the queries of one pattern, the log odds of relevant against confusion keys have one
+        mean in the positive samples and one in the negative samples. Without noise, the sum of the
+        two means is exactly 2 log(n_* / n_#). The result is NaN if `ratio` is NaN, or if one label
+        is missing.
 
         `attended` describes `masses`, shape (S, n, 2). `patterns`, shape (S, n), has the patterns
         of the queries, from 0; `weights`, shape (S, n), has the weights of the queries in a mean.

@@ -5,11 +5,11 @@ K^\top K`, :math:`G_Q = Q^\top Q` and :math:`J = W_O W_O^\top` follow a closed r
 descent, with terms in :math:`\eta^2`, derived by `theory.papers.shallow_vit.recursion.gram`.
 Attention enters this recursion through three M x M matrices, for any d.
 
-*Symmetric collapse*: if the symmetries of `theory.papers.shallow_vit.symmetry` hold at the start
-(sigma = delta = 0, W_K = W_Q, equal non-discriminative counts, neurons in whole orbits:
-``start="symmetric"``), B keeps six distinct entries, and :math:`G_K` and :math:`G_Q` keep five
-each. The step of these 16 scalars is derived by `theory.papers.shallow_vit.recursion.collapse`, in
-the class means t of T, the derivative of the loss by B; W_O and V are advanced neuron by neuron.
+*Symmetric collapse*: from a start with the symmetries of `theory.papers.shallow_vit.symmetry`, B
+keeps six distinct entries, and :math:`G_K` and :math:`G_Q` keep five each. The symmetries need
+sigma = delta = 0, W_K = W_Q, equal non-discriminative counts and neurons in whole orbits
+(``start="symmetric"``). The step of the 16 scalars is derived by
+`theory.papers.shallow_vit.recursion.collapse`; W_O and V are advanced neuron by neuron.
 """
 
 from __future__ import annotations
@@ -236,11 +236,11 @@ def slopes_of(
     problem: ReducedPopulation, responses: FloatArray, scores: FloatArray,
     step: int | None = None, scale: float = 1.0,
 ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
-    """Derivatives E (m, M) and T (M, M) of the loss by H and by B.
+    """Derivatives of the loss by the responses, shape (m, M), and by the scores, shape (M, M).
 
-    `responses` is H, shape (m, M), and `scores` is B, shape (M, M). `step` selects the batch of a
-    step, None all samples. `scale` multiplies output weights and margin, for a convention other
-    than the problem's. T is 0 if attention is frozen.
+    `responses` is H = W_O V, and `scores` is B = K^T Q. `step` selects the batch of a step, None
+    all samples. `scale` multiplies output weights and margin, to change their convention. The
+    derivative by the scores is 0 if attention is frozen.
     """
     parameters, tokens = problem.parameters, problem.tokens
     a = scale * (problem.start.a if tokens.output is None else tokens.output)

@@ -1,8 +1,8 @@
 r"""Samples: counts of the patterns among the L tokens, labels, and noisy tokens.
 
 The pattern of the label is pattern 1 (index 0) for y = +1 and pattern 2 for y = -1; the other one
-of these two is the confusion pattern. A sample has counts of the M patterns with sum L. The
-parameter ``data`` names their law:
+of these two is the confusion pattern. The counts of the M patterns in a sample have the sum L. The
+parameter ``data`` names the law of the counts:
 
 - ``fixed``: n_star, n_confusion, and the rest as even as possible, with more of the first patterns;
 - ``fixed_disc``: n_star, n_confusion, and the rest uniform over the M - 2 other patterns;
@@ -49,7 +49,7 @@ EXPECTATIONS = ("exact", "sampled", "auto")
 MOST_NUMBERS = 2**29
 """Maximum count of numbers in all samples, which take 4 GiB."""
 MOST_VECTORS = 20_000
-"""Maximum number of count vectors of an enumerated law; with more, samples are needed."""
+"""Maximum number of count vectors of an enumerated law; a larger law must be sampled."""
 
 
 class Streams(NamedTuple):
@@ -77,7 +77,7 @@ class Samples:
 
 
 def streams(seed: int | Generator, start: int | None = None) -> Streams:
-    """Random streams of a nonnegative seed; a seed `start` replaces it for the weights."""
+    """Random streams of a nonnegative seed; a second seed `start` draws the weights if given."""
     result = Streams(*random_stream(seed).spawn(6))
     if start is None:
         return result
@@ -200,7 +200,7 @@ class Vectors:
     sequences: IntArray | None
 
     def on_patterns(self, a: FloatArray) -> Tokens:
-        """Tokens with one entry per pattern; its output weights are means over its positions."""
+        """One token per pattern, with output weights averaged over the pattern's positions."""
         many, output = np.arange(self.counts.shape[1]), None
         if self.sequences is not None:
             at = (self.sequences[:, None] == many[:, None]) / np.maximum(self.counts, 1)[:, :, None]
@@ -209,7 +209,7 @@ class Vectors:
         return Tokens(None, patterns, self.labels, times, self.weights, output)
 
     def token_by_token(self, depth: int) -> Tokens:
-        """Tokens of d entries, one per position; sorted by pattern if positions are free."""
+        """Tokens of d entries, one per position; sorted by pattern if positions do not matter."""
         many, patterns = np.arange(self.counts.shape[1]), self.sequences
         if patterns is None:
             patterns = np.stack([np.repeat(many, row) for row in self.counts])

@@ -7,8 +7,8 @@ O_V and O_K are Haar-orthogonal: :math:`p_j = O_V \mu_j`, and :math:`q_j = r_j =
 columns of E_V are random vectors of length sigma; the columns of E_K and E_Q are random vectors of
 length delta. The output weights a are :math:`\pm 1/\sqrt m` and are never trained.
 
-Every part has its own random stream, so no parameter changes the draws of another part. The neurons
-of a smaller m are the first neurons of a larger m, up to the size of a.
+Every matrix has its own random stream, so no parameter changes the draws of another matrix. A
+smaller m gives the first neurons of a larger m, with larger output weights a.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dynamics.problem import FloatArray
 from dynamics.validation import check_cost, refuse
 
 MOST_IN_MATRIX, MOST_NUMBERS = 2**24, 2**29
-"""Maximum count of numbers in one matrix (orthogonalized in seconds), and in all weights."""
+"""Maximum count of numbers in a matrix orthogonalized in seconds, and in all weights together."""
 SYMMETRIC = "symmetric"
 """Name of the start that is invariant under the symmetries of the data law."""
 
@@ -95,7 +95,7 @@ def symmetric_start(parameters: Parameters, generator: Generator) -> Start:
 
     The symmetries are permutations of the patterns other than 1 and 2, and the exchange of patterns
     1 and 2 together with a change of the sign of a. Neurons of a random start are completed to
-    whole orbits; a group element acts on a row of W_O through its permutation of the p_j.
+    whole orbits. A permutation of patterns permutes the components of rows of W_O along the p_j.
 
     `parameters` need sigma = delta = 0, shared output weights, and m a multiple of the order of the
     group. Raises InvalidRequest if the start cannot be symmetric.

@@ -79,7 +79,7 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
 
 
 def orbit_parameters(matrix, slope, attention, sets, scale, out):  # type: ignore[no-untyped-def]
-    """Write orbit means of A, G, rate of G and association margin to `out`, except entries 0, 4."""
+    """Write orbit means of A, G, rate of G and association margin to `out` at 1, 2, 3, 5, 6."""
     size = attention.shape[0]
     same, other, count, own, rate = 0.0, 0.0, 0, 0.0, 0.0
     margin = np.inf
