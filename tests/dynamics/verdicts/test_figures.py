@@ -1,7 +1,9 @@
 """Figures that cannot be drawn are refused in one line; options have the last word."""
 
+import numpy as np
 import pytest
 
+import dynamics
 from dynamics.validation import InvalidRequest
 from dynamics.verdicts.draw import draw
 from dynamics.verdicts.figure import FigureRequest
@@ -36,3 +38,11 @@ def test_thorough_changes_defaults_and_options_have_the_last_word():
     options = request.options(QUICK, THOROUGH)
     assert (options["seeds"], options["adam_steps"], options["adam_eta"]) == (2, 100_000, 3e-3)
     assert FigureRequest(user_options={"thorough": False}).options(QUICK, THOROUGH) == QUICK
+
+
+def test_the_stability_limit_is_drawn_along_the_flow_up_to_the_end_of_the_run():
+    """The risk w^4 / 4 has the curvature 3 w^2 and the flow w = (1 + 2 t)^(-1/2) from w = 1."""
+    model = dynamics.Model(start=lambda: {"w": 1.0}, risk=lambda theta, xp: theta["w"] ** 4 / 4)
+    data = draw(model, "stability", options={"eta": 0.1, "steps": 200}).data
+    assert data["time"][-1] == pytest.approx(20)
+    np.testing.assert_allclose(data["limit"], 2 * (1 + 2 * data["time"]) / 3, rtol=1e-3)
