@@ -41,7 +41,8 @@ import numpy as np
 from dynamics.loops.kernels import inlined, kernels
 
 MAX_NODES = 20_000
-"""Maximum number of nodes in s, as thirty keys with distant scores need; above it, NaN."""
+"""Maximum number of quadrature nodes in s, enough for about thirty keys with widely separated
+scores; if more are needed, the expected loss is NaN."""
 HEAVIEST = 100.0
 """Upper limit of log(s w): a key there has probability 0, and (s w)^4 is a finite double."""
 GONE, REGULAR = 8.0, 5.0

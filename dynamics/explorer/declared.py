@@ -1,4 +1,4 @@
-"""Problems of pages on the scalars of a declared reduction; the declaration is not checked."""
+"""Problems on the scalars of a declared reduction that is not checked, for interactive pages."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from theory.closure.regime import PLAIN, Regime
 
 
 class Unheld:
-    """Mixin of problems on declared scalars; the declaration is not checked against entries.
+    """Mixin of problems on declared scalars, without the check that ``attdyn run`` makes.
 
-    The check of ``attdyn run`` would take seconds for each of the many problems of a page.
+    The check takes seconds per problem, and a page needs many, for values of its sliders.
     """
 
     definition: Definition

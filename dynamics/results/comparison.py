@@ -241,7 +241,7 @@ class Overlay:
 
     @property
     def shared(self) -> dict[str, Any]:
-        """Settings that are equal in all runs; with a flow, the settings of the flow."""
+        """Settings that are equal in all runs; if there is a flow, all settings of the flow."""
         runs = self.runs if self.flow is None else [self.flow]
         first = self.first.settings
         return {n: v for n, v in first.items() if all(r.settings.get(n) == v for r in runs)}

@@ -31,7 +31,7 @@ from dynamics.validation import InvalidRequest, integer
 from theory.law import error_text
 
 CLOSURE_SIZES = ("scalars", "free", "sample_classes")
-"""Names of the numbers in a row that describe the closure of a user's model."""
+"""Columns of a sweep result with the sizes of the closed reduced system of a user's model."""
 
 Row = dict[str, float]
 Path = dict[str, list[float]]

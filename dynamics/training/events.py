@@ -42,12 +42,11 @@ class Rise:
     """Search for a rise of a quantity after its fall, for `theory.events.RisesAgain`."""
 
     relative: float
-    """A rise must exceed the quantity's first value by more than this fraction of the first
-    value."""
+    """Fraction of the quantity's first value by which a rise must exceed the first value."""
     first: float = np.nan
-    """First value of the quantity that may rise again."""
+    """Value of the quantity at the start of the search."""
     last: float = np.nan
-    """Most recent value of the quantity that may rise again."""
+    """Value of the quantity at the most recent step."""
     least: float = np.inf
     """Minimum of the quantity until the quantity exceeds the level that `relative` requires."""
     least_step: int = -1

@@ -86,9 +86,9 @@ def schedule_of(text: object, steps: int) -> Callable[[NDArray[np.int64]], Float
     bad = np.flatnonzero(~(factors >= 0) | ~np.isfinite(factors))
     if bad.size:
         problem = f"is {factors[bad[0]]:g} at step {bad[0]}"
-        refuse("schedule", text, problem, "factors from 0", "cosine")
+        refuse("schedule", text, problem, "any with finite, nonnegative factors", "cosine")
     if not factors.any():
-        refuse("schedule", text, "is 0 at every step", "a factor above 0", "constant")
+        refuse("schedule", text, "is 0 at every step", "any with a positive factor", "constant")
     return made
 
 

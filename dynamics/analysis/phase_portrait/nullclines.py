@@ -40,8 +40,8 @@ side."""
 HALVINGS = 4
 """Maximum number of bisections of a chord; at a corner of the curve more bisections do not help."""
 SAFETY = 4.0
-"""A cell may contain a zero if its smallest value is below this factor times a bound. Second
-differences give the bound for a smooth function."""
+"""Second differences bound the distance of a smooth function from linear interpolation. A cell may
+contain a zero if its smallest absolute sample is below `SAFETY` times this bound."""
 
 Function = Callable[[float, float], float]
 IntArray = NDArray[np.int64]

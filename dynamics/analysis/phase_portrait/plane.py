@@ -1,8 +1,8 @@
 """Phase portraits: the flow of a reduced problem in the plane of two of its scalars.
 
-The field is minus the gradient of the two scalars, with all further scalars eliminated
-(`elimination`). Arrows, nullclines and fixed points are those of the field of the plane. Runs of
-the whole problem are projected to the plane.
+Arrows, nullclines and fixed points are those of a vector field on the plane: minus the gradient by
+the two scalars, with all further scalars eliminated (`elimination`). Runs of the whole problem
+are projected to the plane.
 """
 
 from __future__ import annotations

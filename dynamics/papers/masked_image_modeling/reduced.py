@@ -95,16 +95,16 @@ class ReducedPopulation(ExpectedProblem):
         return {n: float(v) for n, v in zip(self.order_names, values, strict=True)}
 
     def observables(self, state: ArrayLike) -> dict[str, float]:
-        """Name -> observable at a state, such as rates, attentions, gaps, risk, information gaps.
+        """Map names to observables at a state.
 
-        ``d_<scalar>`` is the rate of a scalar, ``<row>_A_<class>`` the attention of a masked patch
-        to the unmasked patches of a class of areas, ``<row>_masked`` the attention of such a patch
-        to masked patches.
+        ``d_<scalar>`` is the rate of a scalar. For a masked patch of the kind ``<row>``,
+        ``<row>_A_<class>`` is the attention to the unmasked patches in a class of areas,
+        ``<row>_masked`` the attention to masked patches, ``<row>_gap`` the loss minus its floor.
         """
         return record_of(self.observables_along(self.layout.flatten(state)[None, :]), 0)
 
     def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
-        """Name of an observable -> its values at states of shape (records, n), shape (records,)."""
+        """Map names to observables, shape (records,), at `states`, shape (records, n)."""
         records, rho0 = len(states), self.rho0
         slopes, mass, risk = *np.empty((2, *states.shape)), np.empty((records, 2))
         order, rows = np.empty((records, 9)), np.empty((records, len(self.rows.types), 2))

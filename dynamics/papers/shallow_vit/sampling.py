@@ -227,7 +227,8 @@ def vectors(parameters: Parameters, samples: int | None, streams: Streams) -> Ve
         size = data_law.support_size(parameters.shares, parameters.data)
         if size > MOST_VECTORS:
             problem = f"has {written(size)} count vectors, above the limit of {MOST_VECTORS:,}"
-            refuse("data", parameters.data, problem, "fixed, or any with samples=N", "samples=1000")
+            allowed = "fixed, or another value together with samples=N"
+            refuse("data", parameters.data, problem, allowed, "samples=1000")
         law = data_law.law(parameters.shares, parameters.data)
         counts, labels, weights = law.counts, law.labels.astype(np.float64), law.probability
         member = np.empty(0, dtype=np.int64)

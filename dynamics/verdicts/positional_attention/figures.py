@@ -133,9 +133,9 @@ def partitions(system: System, request: FigureRequest) -> Drawing:
 def data_point(system: System, request: FigureRequest) -> Drawing:
     """Figure 3: the values of one data point under Assumption 1 with localised sets.
 
-    The data point is the first draw of the seed with label +1 and more values -1 than +1, or with
-    label +1 alone if no draw among `DRAWS` has both. The data are ``values``, ``sets``, ``signal``
-    (patches of the signal set), ``label``, ``draw`` (its number), ``columns``.
+    The data point is the seed's first draw with label +1 and more values -1 than +1; if none of the
+    first `DRAWS` draws has both, it is the first draw with label +1. The data are ``values``,
+    ``sets``, ``signal`` (patches of the signal set), ``label``, ``draw`` (number), ``columns``.
     """
     request.options({})
     parameters = request.make_parameters(system)

@@ -27,7 +27,7 @@ CLEAR = 10.0
 LINEAR_LEFT = 0.5
 """Minimum excess over the irreducible error, divided by the linear rule's, if not generalised."""
 LARGEST_ALPHA, ALPHAS = 1e2, 400
-"""Maximum a in v = a w*, and number of a on a logarithmic grid from 1e-3 times alpha0."""
+"""Largest a in v = a w*, and number of values of a on the logarithmic grid from 1e-3 alpha0."""
 HIGH = 2.0
 """Minimum ratio of predictor (2)'s loss to the final loss at which it counts as high."""
 HORIZONS = (1e3, 1e4, 1e5, 1e6)

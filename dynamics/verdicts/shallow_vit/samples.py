@@ -165,7 +165,7 @@ def proposition_1(case: Case) -> Row:
     family=frozen_laws, again=False, words="N50={told}, {more:.2g} times that with attention",
 )  # fmt: skip
 def figure_3(case: Case) -> Row:
-    """Ratio of N50 with frozen attention to N50 with trained attention."""
+    """N50 (samples at which half of the trials succeed): frozen against trained attention."""
     found, trained = trials(case).n50, as_trained(case).n50
     return _row_of(found, 1 / case.parameters.alpha_star, more=found.value / trained.value)
 

@@ -79,7 +79,7 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
 
 
 def orbit_parameters(matrix, slope, attention, sets, scale, out):  # type: ignore[no-untyped-def]
-    """Write orbit means of A, G, rate of G and association margin to `out` at 1, 2, 3, 5, 6."""
+    """Write to `out`: gamma at 1, rho at 2, G at 3, rate of G at 5, association margin at 6."""
     size = attention.shape[0]
     same, other, count, own, rate = 0.0, 0.0, 0, 0.0, 0.0
     margin = np.inf
@@ -108,7 +108,7 @@ def orbit_parameters(matrix, slope, attention, sets, scale, out):  # type: ignor
 
 
 def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
-    """Write alpha, orbit means of A, G, rates of alpha and G, and association margin to `out`."""
+    """Write to `out`: alpha, gamma, rho, G, rates of alpha and G, association margin (in order)."""
     size = data.sets.size
     matrix, change = state[1:].reshape(size, size), slope[1:].reshape(size, size)
     attention = attention_of(matrix, data.scale)
