@@ -1,16 +1,19 @@
 """Wrong calls raise what their documentation says, in one line that says what to do."""
 
 import inspect
+from dataclasses import replace
 from importlib import import_module
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from faulty_models import BASE
 
 import dynamics
 import theory
-from dynamics import plotting
+from dynamics import plotting, registry
 from dynamics.library import built_in_names
-from dynamics.validation import BRIEF, InvalidRequest, brief
+from dynamics.validation import BRIEF, InvalidRequest, brief, learning_rate, unknown
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +50,8 @@ CALLS = {
         (lambda s, p, r, f: dynamics.descend(r, 0.0, 3), "eta=0.0 is too small"),
         (lambda s, p, r, f: dynamics.descend(r, 0.1, 0), "steps=0 is too small"),
         (lambda s, p, r, f: dynamics.descend(r, 0.1, 1.5), "steps=1.5 is not a whole number"),
+        (lambda s, p, r, f: dynamics.descend(r, 0.1, 9, schedule="1-step"), "is -1"),
+        (lambda s, p, r, f: dynamics.descend(r, 0.1, 3, lambda gradient: 0), "step must begin"),
         (lambda s, p, r, f: dynamics.descend(r, 0.1, 3, "gd", "often"), "record='often'"),
         (lambda s, p, r, f: dynamics.descend(r, 0.1, 3, record=[4]), "record=4 is after the last"),
         (lambda s, p, r, f: dynamics.descend(r, 0.1, 3, initial=[np.nan, 0, 0]), "is not finite"),
@@ -78,7 +83,11 @@ CALLS = {
         (lambda s, p, r, f: dynamics.overlay(r, [0.1, 0.2], 3, ["gd"] * 3), "2 rates for 3 rules"),
     ],
     "load_system": [
-        (lambda s, p, r, f: dynamics.load_system(0), "system=0"),
+        (lambda s, p, r, f: dynamics.load_system(None), "system=None is not a system"),
+        (lambda s, p, r, f: dynamics.load_system(""), "system='' is unknown"),
+        (lambda s, p, r, f: dynamics.load_system("no_such"), "system='no_such' is unknown"),
+        (lambda s, p, r, f: dynamics.load_system("no/folder/x.py"), "x.py' is missing"),
+        (lambda s, p, r, f: dynamics.load_system(SimpleNamespace(start=1)), "is not a system"),
         (lambda s, p, r, f: dynamics.load_system("x" * 1000), "system='xxx"),
         (lambda s, p, r, f: dynamics.load_system("a\0.py"), "system="),
     ],
@@ -125,6 +134,7 @@ CALLS = {
     "load": [
         (lambda s, p, r, f: dynamics.load("nowhere"), "path='nowhere'"),
         (lambda s, p, r, f: dynamics.load("a\0b"), "path="),
+        (lambda s, p, r, f: dynamics.load("~nobody_here/x"), "path='~nobody_here/x' begins with"),
     ],
     "sweep": [
         (lambda s, p, r, f: dynamics.sweep(s, {"D": "x"}), "D='x'"),
@@ -225,6 +235,9 @@ def test_wrong_calls_of_theory():
 @pytest.mark.parametrize(
     ("system", "entries", "part"),
     [
+        ("positional_attention", {"random_sets": "mix"}, "nearest: mixed( |$)"),
+        ("shallow_vit", {"output_weights": "per_pos"}, "nearest: per_position( |$)"),
+        ("shallow_vit", {"frozen": "value"}, "nearest: values( |$)"),
         ("positional_attention", {"prob": 0.5}, "parameter 'prob' is unknown.*nearest: q"),
         ("positional_attention", {"D": "x"}, "^D='x' is not a number"),
         ("positional_attention", {"D": 5}, "^D=5 has no divisor"),
@@ -242,11 +255,18 @@ def test_wrong_parameters_are_one_line(system, entries, part):
 
 def test_other_requests_of_a_system_are_one_line(square):
     system, law = square[:2]
+    larger = system.Parameters(D=16, C=4)
     for call, part in (
         (lambda: system.Parameters(4, 2), "parameters are given by name; names are D, C"),
         (lambda: system.ReducedPopulation(law, "spectral", 0), "tolerance=0 is too small"),
-        *((lambda seed=seed: system.FullEmpirical(law, samples=4, seed=seed), "seed=")
-          for seed in (-1, "x", None)),
+        *((lambda wrong=wrong: system.FullEmpirical(larger, samples=4, **wrong), part)
+          for wrong, part in (
+              ({"seed": -1}, "seed="), ({"seed": "x"}, "seed="), ({"seed": None}, "seed="),
+              ({"start": "symetric"}, "nearest: symmetric( |$)"),
+              ({"dtype": "float"}, "nearest: float64( |$)"),
+              ({"partition": "rand"}, "nearest: random( |$)"),
+              ({"partition": "grids"}, "nearest: grid( |$)"),
+          )),
     ):  # fmt: skip
         with pytest.raises(InvalidRequest, match=part):
             call()
@@ -254,3 +274,71 @@ def test_other_requests_of_a_system_are_one_line(square):
 
 def test_long_texts_are_cut_in_messages():
     assert {len(brief("x" * count)) for count in (BRIEF, BRIEF + 1, 10_000)} == {BRIEF}
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "my.py"
+    path.write_text(BASE, encoding="utf-8")
+    return path
+
+
+def test_a_system_is_found_by_name_and_returned_as_it_is(system):
+    assert dynamics.load_system(system) is system
+    assert dynamics.load_system(system.reference) is system
+    assert (system.origin, dict(system.digests)) == (None, {})
+    assert set(dynamics.system_names()) >= {"positional_attention", "shallow_vit"}
+
+
+def test_a_missing_file_names_the_nearest(mine):
+    with pytest.raises(InvalidRequest, match=r"nearest: my\.py"):
+        dynamics.load_system("mi.py")
+    with pytest.raises(InvalidRequest, match=r"nearest: the path of a file$"):
+        dynamics.load_system("nofile_at_all.py")
+
+
+def test_a_file_is_loaded_once_until_it_changes(mine):
+    first = dynamics.load_system("my.py")
+    assert dynamics.load_system(str(mine)) is first
+    assert dynamics.load_system(mine) is first
+    assert first.reference == str(mine)
+    assert first.presentation.origin == first.origin
+    assert registry.can_be_loaded_again(first)
+    mine.write_text(f"{BASE}\n", encoding="utf-8")
+    assert dynamics.load_system("my.py") is not first
+    mine.rename(mine.with_name("model"))
+    assert dynamics.load_system("model").name == "model"
+
+
+def test_what_is_in_memory_alone_cannot_be_loaded_again(system):
+    model = dynamics.Model(start=lambda: {"w": 0.1}, risk=lambda theta, xp: theta["w"] ** 2)
+    made = dynamics.load_system(model)
+    assert made.reference == "model"
+    assert not registry.can_be_loaded_again(made)
+    assert registry.can_be_loaded_again(system)
+    assert not registry.can_be_loaded_again(replace(system, claims=()))
+
+
+def test_a_changed_model_is_refused_by_its_parts(mine):
+    digests = dict(dynamics.load_system("my.py").digests)
+    assert registry.load_unchanged(str(mine), digests).name == "my"
+    mine.write_text(BASE.replace("** 2", "** 4").replace("q=0.5", "q=0.4"), encoding="utf-8")
+    expected = "model 'my.py' was changed since the sweep began: .*law.*loss"
+    with pytest.raises(InvalidRequest, match=f"^{expected}"):
+        registry.load_unchanged(str(mine), digests)
+
+
+def test_an_unknown_flag_has_the_nearest_only_if_it_is_near():
+    flags = ["--omega", "--eta", "--seed"]
+    assert str(unknown("flag", "--omgea", flags)).endswith("; nearest: --omega")
+    assert str(unknown("flag", "--learning_rate", flags)).endswith("; nearest: --eta")
+    assert str(unknown("flag", "--momentum", flags)).endswith("known are --omega, --eta, --seed")
+
+
+def test_groups_may_rest_but_not_all():
+    assert learning_rate([1, 0], ("a", "b")) == (1.0, 0.0)
+    assert learning_rate([0, 1], ("a", "b")) == (0.0, 1.0)
+    for refused in ([1, -0.1], 0.0, [0, 0], []):
+        with pytest.raises(InvalidRequest, match="is too small"):
+            learning_rate(refused, None)

@@ -1,7 +1,7 @@
 import pytest
 from sketches import sketched
 
-from dynamics.cli import main
+from dynamics.cli import main, report
 
 __all__ = ["elsewhere", "sketched"]
 
@@ -22,3 +22,9 @@ def call(capsys):
         return code, told.out, told.err
 
     return run
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Nothing is drawn, which saves time."""
+    monkeypatch.setattr(report, "pictures", lambda result: iter(()))

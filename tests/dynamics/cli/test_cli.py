@@ -1,14 +1,19 @@
 import io
 import json
 import os
+import re
+import runpy
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import dynamics
-from dynamics.cli import main
+from dynamics.cli import COMMANDS, derive, main, parser_of
+from dynamics.cli.arguments import CommandRequest
+from dynamics.library import system_names
 
 PAPERS = ["--D", "16", "--C", "4", "--random_sets", "any"]
 QUICK = ["compare", "positional_attention", "--D", "4", "--C", "2", "--steps", "20"]
@@ -69,27 +74,41 @@ def test_a_failed_run_is_exit_code_1_and_kept(call, words, kind):
     assert dynamics.load("x").outcome.kind == kind
 
 
-def test_earlier_results_are_replaced_but_not_with_files_of_others(call):
-    for _ in range(2):
-        assert call(*QUICK, "--out", "x")[0] == 0
-    Path("x/notes.txt").write_text("mine")
-    code, _, err = call(*QUICK, "--out", "x")
-    assert code == 2
-    assert "holds 'notes.txt', which is not part of a result" in err
-    assert Path("x/notes.txt").read_text() == "mine"
-
-
-def test_run_of_the_flow(call):
-    words = ["run", "positional_attention", *PAPERS, "--time", "1e3", "--json", "--out", "x"]
-    code, out, _ = call(*words)
+def test_every_seed_is_beside_the_reduced_run_of_its_own_start(call):
+    """Without noise each pair is equal; beside the start of another seed it is of order 1."""
+    words = ["compare", "shallow_vit", "--full", "empirical", "--m", "24", "--L", "10", "--d", "6"]
+    words += ["--alpha_confusion", "0.1", "--noise", "0", "--samples", "6", "--steps", "20"]
+    code, out, _ = call(*words, "--seeds", "2", "--out", "r", "--json")
     document = json.loads(out)
+    assert (code, [row["seed"] for row in document["seeds"]]) == (0, [0, 1])
+    assert max(document["deviation"].values()) < 1e-12
+    found = dynamics.load("r")
+    assert [run.settings["seed"] for run in (found.reduced, *found.partners)] == [0, 1]
+
+
+def test_compare_with_samples_prints_every_seed(call):
+    words = ["compare", "positional_attention", "--full", "empirical", "--D", "8", "--C", "2"]
+    words += ["--samples", "60", "--steps", "300", "--partition", "random", "--batch", "20"]
+    code, out, _ = call(*words, "--seeds", "2", "--out", "r")
     assert code == 0
-    assert document["settings"]["time"] == 1000.0
+    assert all(part in out for part in ("seed 0", "seed 1", "of the rows associated"))
+    assert Path("r/realistic.png").exists()
+
+
+def test_figure_takes_parameters_options_and_a_seed(call):
+    words = ["figure", "positional_attention", "deviation", "--out", "d.png"]
+    words += ["--json", "--option", "samples=200,400", "--option", "seeds=2", "--D", "4"]
+    first, other = (json.loads(call(*words, *more)[1]) for more in ((), ("--seed", "7")))
+    assert "sigma=0" in first["caption"]
+    assert first["data"]["samples"] == [200, 400]
+    assert other["data"]["gamma"] != first["data"]["gamma"]
+
+
+def test_a_flow_and_gradient_descent_laid_over_it(call):
+    code, out, _ = call("run", "positional_attention", *PAPERS, "--time", "1e3", "--json")
+    document = json.loads(out)
+    assert (code, document["settings"]["time"]) == (0, 1000.0)
     assert document["events"]["T1"] == pytest.approx(759.395, abs=1e-3)
-    assert document["event_steps"]["T1"] is None
-
-
-def test_gradient_descent_laid_over_the_flow(call):
     words = ["run", "positional_attention", "--time", "20", "--eta", "0.004,0.002"]
     code, out, _ = call(*words, "--json", "--out", "x")
     document = json.loads(out)
@@ -124,11 +143,48 @@ def test_the_derivation_is_the_same_in_python(call):
     assert call("derive", system.name, *words)[1] == given.as_latex(True) + "\n"
 
 
-def test_systems_and_help(call):
+@pytest.mark.parametrize("form", ["source", "latex"])
+def test_what_proofs_print_leaves_source_and_latex_what_they_are(capsys, system, form):
+    quick = next(claim for claim in system.claims if claim.source == "Lemma 4.2")
+    one = replace(system, claims=(quick,))
+    flags = {"D": 8, "C": 2, "as": form, "prove": True}
+    assert derive.execute(CommandRequest("derive", flags, one)) == 0
+    text = capsys.readouterr().out
+    begin = {"source": "# ", "latex": "% "}[form]
+    assert f"\n{begin}Lemma 4.2: holds" in text
+    proof = text[text.index(f"{begin}Lemma 4.2") :].splitlines()
+    assert all(line.startswith(begin) for line in proof)
+    if form == "source":
+        Path("generated.py").write_text(text)
+        assert callable(runpy.run_path("generated.py")["reduced"])
+
+
+def test_systems_and_help(call, monkeypatch):
     assert "positional_attention" in call("systems")[1]
     for words in (["--help"], ["compare", "--help"], ["systems", "--help"], ["--version"]):
         assert call(*words)[0] == 0
     assert main([]) == 2
+    monkeypatch.setattr("sys.stdout", None)
+    assert main(["systems"]) == 0
+
+
+PARSERS = [
+    (command, name)
+    for command, about in COMMANDS.items()
+    for name in (system_names() if about.subject == "SYSTEM" else [None])
+    if about.module
+]
+
+
+@pytest.mark.parametrize(("command", "name"), PARSERS)
+def test_every_flag_says_what_it_is(command, name):
+    system = name and dynamics.load_system(name)
+    parser, letters = parser_of(command, system), system.notation if name else ()
+    for action in parser._actions:
+        text = re.sub(r"\(default[^)]*\)", "", action.help or "").strip()
+        unclear = len(text.split()) < 2 or text.startswith(("of ", "default"))
+        assert not unclear or action.dest in letters, action.dest
+    assert parser.description[0].isupper()
 
 
 def test_a_reader_that_leaves_is_no_error():

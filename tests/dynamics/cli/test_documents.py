@@ -2,13 +2,11 @@
 
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
 import dynamics
 
-MODELS = Path(__file__).parents[2] / "support" / "models"
 TEX = next((t for t in ("tectonic", "pdflatex", "lualatex", "xelatex") if shutil.which(t)), None)
 
 
@@ -23,7 +21,7 @@ TEX = next((t for t in ("tectonic", "pdflatex", "lualatex", "xelatex") if shutil
         ("masked_image_modeling", {"family": "two_cluster_grid"}),
         ("shallow_vit", {}),
         ("shallow_vit", {"data": "iid", "loss": "linear"}),
-        (f"{MODELS}/softmax_icl.py", {"N": 4}),
+        ("softmax_icl", {"N": 4}),
     ],
 )
 def test_documents_compile(tmp_path, name, given):

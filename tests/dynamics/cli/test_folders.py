@@ -13,17 +13,11 @@ import pytest
 
 import dynamics
 from dynamics import plotting
-from dynamics.cli import main, report
+from dynamics.cli import main
 from dynamics.results import storage
 
 QUICK = ["run", "positional_attention", "--D", "4", "--C", "2", "--steps", "20"]
 PAIR = ["compare", *QUICK[1:]]
-
-
-@pytest.fixture
-def undrawn(monkeypatch):
-    """Nothing is drawn, which saves time."""
-    monkeypatch.setattr(report, "pictures", lambda result: iter(()))
 
 
 def files(folder="."):
@@ -64,6 +58,9 @@ def test_a_named_folder_is_not_overwritten_by_another_request(capsys, undrawn):
     assert files() == before
     assert printed(capsys, *other, "--force")[0]["folder"] == "x"
     assert dynamics.load("x").parameters["nu"] == 2e-3
+    Path("x/notes.txt").write_text("mine")
+    assert main([*other, "--force"]) == 2
+    assert "holds 'notes.txt', which is not part of a result" in capsys.readouterr().err
     dynamics.save(dynamics.load("x"), "y")
     assert main([*QUICK, "--out", "y", "--nu", "2e-3"]) == 2
     assert "another request (which is not known)" in capsys.readouterr().err

@@ -1,7 +1,8 @@
-"""Arrays by class and the box plot of attention diversity, checked through artists and words."""
+"""Classes of entries and the box plot of attention diversity, checked through artists and words."""
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 
 from dynamics import plotting
 from dynamics.attention_maps import Measured, Setting
@@ -28,14 +29,23 @@ def test_every_box_is_the_quartiles_of_its_head():
 
 
 def test_what_is_held_is_in_the_title_and_what_differs_in_the_legend():
-    (panel, _) = plotting.diversity(measured("mae", skip=1))
-    title = panel.figure.get_suptitle().replace("\n", " ")
-    assert "mae, 14 × 14 patches, top k = 10 keys, 9 images, first token left out" in title
-    assert not panel.figure.legends
     models = [measured("mae", 9), measured("moco", 7, 2, k=5, off_diagonal=True)]
     (panel, _) = plotting.diversity(models)
     assert panel.figure.get_suptitle().startswith("14 × 14 patches")
-    assert [text.get_text() for text in panel.figure.legends[0].get_texts()] == [
-        "mae\ntop k = 10 keys\n9 images\nall pairs of queries\n3 heads",
-        "moco\ntop k = 5 keys\n7 images\npairs of different queries\n2 heads",
-    ]
+    (_, other) = panel.figure.legends[0].get_texts()
+    assert other.get_text() == "moco\ntop k = 5 keys\n7 images\npairs of different queries\n2 heads"
+
+
+def test_each_of_many_classes_has_a_letter_and_a_colour_of_its_own():
+    labels = np.diag(np.arange(1, 18))
+    labels[0, 1] = -1
+    names = [f"s{k}" for k in range(17)]
+    axes = plotting.entry_classes({
+        "labels": {"W": labels.tolist()}, "names": names, "sizes": [2] + [1] * 16,
+        "scalars": 17, "entries": 289, "frozen": 271,
+    })  # fmt: skip
+    cells = {text.get_position(): text.get_text() for text in axes[0, 0].texts}
+    assert cells == {(k, k): "abcdefghijkmnopqr"[k] for k in range(17)} | {(1, 0): "−a"}
+    (named,) = axes[0, 0].figure.legends
+    assert [text.get_text() for text in named.get_texts()][:2] == ["a   s0: 2", "b   s1: 1"]
+    assert len({to_hex(patch.get_facecolor()) for patch in named.get_patches()}) == 18

@@ -8,7 +8,6 @@ import pytest
 
 import dynamics
 from dynamics import plotting
-from dynamics.plotting import style
 from dynamics.plotting.runs import training
 from dynamics.validation import InvalidRequest
 
@@ -41,26 +40,14 @@ def test_a_title_has_two_lines_and_the_caption_all_constants(run, tmp_path):
     assert all(f"{k}$" in caption for k in range(130))
 
 
-@pytest.mark.parametrize("how", [{"linear": True}, {"width": 8.6}])
-def test_no_name_of_an_event_overlaps_another_or_leaves_the_page(run, how):
-    with plotting.look(**how):
+def test_no_name_of_an_event_overlaps_another_or_leaves_the_page(run):
+    with plotting.look(linear=True, width=8.6):
         axes = training(run)
     axes[0].figure.draw_without_rendering()
     names = [text.get_window_extent() for text in axes[0].texts if text.get_text()]
     assert len(names) >= 5
     assert not any(one.overlaps(other) for one, other in itertools.combinations(names, 2))
     assert max(name.x1 for name in names) < axes[0].figure.bbox.x1
-
-
-def test_no_legend_covers_a_curve(run):
-    axes = training(run)
-    axes[0].figure.draw_without_rendering()
-    legends = {panel: panel.get_legend() for panel in axes if panel.get_legend() is not None}
-    assert len(legends) == 2
-    for panel, legend in legends.items():
-        for line in style.labelled(panel).values():
-            path = line.get_path().transformed(line.get_transform())
-            assert not path.intersects_bbox(legend.get_window_extent(), False)
 
 
 def test_a_picture_of_some_of_the_scalars_says_so():

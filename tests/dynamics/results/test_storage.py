@@ -1,9 +1,12 @@
+"""Stored results: whole, as they were, or refused."""
+
 import errno
 import functools
 import itertools
 import json
 import os
 
+import numpy as np
 import pytest
 import xarray
 from runs import same
@@ -16,9 +19,9 @@ from dynamics.validation import InvalidRequest
 @pytest.fixture(scope="module")
 def result():
     system = dynamics.load_system("positional_attention")
-    parameters = system.Parameters(D=8, C=2)
+    parameters = system.Parameters(D=4, C=2)
     problems = system.ReducedPopulation(parameters), system.FullPopulation(parameters)
-    return dynamics.compare(*problems, eta=0.02, steps=600)
+    return dynamics.compare(*problems, eta=0.02, steps=40)
 
 
 def test_what_is_saved_is_loaded(result, tmp_path):
@@ -95,7 +98,7 @@ def test_dataset_has_named_variables_and_versions(result, tmp_path):
     dataset = result.full.stored()
     assert dataset["A"].dims == ("record", "A_axis_0", "A_axis_1")
     assert dataset["gamma"].dims == ("record",)
-    assert json.loads(dataset.attrs["parameters"])["D"] == 8
+    assert json.loads(dataset.attrs["parameters"])["D"] == 4
     path = dynamics.save(result.reduced, tmp_path / "run")
     stored = xarray.open_zarr(path)
     programs = {"attdyn", "numpy", "scipy", "numba", "sympy"}
@@ -141,3 +144,44 @@ def test_two_commands_at_once_take_different_folders(tmp_path, monkeypatch):
         for end in ("", "-2")
     ]
     assert nu == [2e-3, 1e-3]
+
+
+def test_a_flipped_bit_or_a_cut_file_is_refused_under_its_name(result, tmp_path):
+    store = dynamics.save(result, tmp_path / "x")
+    files = sorted(path for path in store.rglob("*") if path.is_file())
+    rng, refused, mutations = np.random.default_rng(17), 0, 80
+    for _ in range(mutations):
+        path = files[rng.integers(len(files))]
+        content = bytearray(whole := path.read_bytes())
+        place = int(rng.integers(len(content)))
+        if rng.random() < 0.7:
+            content[place] ^= 1 << int(rng.integers(8))
+        else:
+            del content[place:]
+        path.write_bytes(content)
+        try:
+            loaded, refusal = dynamics.load(store), ""
+        except InvalidRequest as error:
+            refusal = str(error)
+        if refusal:
+            assert path.relative_to(store).as_posix() in refusal
+            assert "\n" not in refusal
+            refused += 1
+        else:  # 1e-5 may become 1E-5
+            same(loaded.reduced, result.reduced)
+            same(loaded.full, result.full)
+        path.write_bytes(whole)
+    assert refused > 0.95 * mutations
+    same(dynamics.load(store).full, result.full)
+
+
+def test_a_file_or_a_sum_that_is_gone_is_refused(result, tmp_path):
+    store = dynamics.save(result.reduced, tmp_path / "x")
+    group = json.loads((store / "zarr.json").read_text())
+    (store / "alpha" / "c" / "0").unlink()
+    with pytest.raises(InvalidRequest, match="its alpha/c/0 is missing"):
+        dynamics.load(store)
+    del group["attributes"]["checksum"]
+    (store / "zarr.json").write_text(json.dumps(group))
+    with pytest.raises(InvalidRequest, match=r"its zarr\.json is damaged"):
+        dynamics.load(store)

@@ -1,6 +1,8 @@
-"""Runs as tables: a row for each record, in pandas, xarray and CSV."""
+"""Events of runs, and runs as tables: a row for each record, in pandas, xarray and CSV."""
 
 import json
+import math
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -48,6 +50,28 @@ def test_records_are_indexed_by_time_and_events_stand_apart(problems):
     assert events["step"].notnull().values.tolist() == [bool(e) for e in run.events.values()]
 
 
+def test_an_event_that_was_not_reached_is_false_and_says_why(system):
+    """T0 is reached at step 28, T1 is not within the 100 steps."""
+    problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
+    run = dynamics.descend(problem, eta=0.02, steps=100)
+    reached, missing = run.events["T0"], run.events["T1"]
+    assert (bool(reached), reached.reached, reached.step, reached.reason) == (True, True, 28, "")
+    assert (bool(missing), missing.reached, missing.step, missing.horizon) == (
+        False, False, None, None
+    )  # fmt: skip
+    assert math.isnan(missing.time)
+    assert missing.reason == run.reasons["T1"] == "not reached by time 2"
+    assert missing.state.shape == run.final_state.shape
+    assert np.isnan(missing.state).all()
+    assert isinstance(run.events, dict)
+    assert run.events.get("T2") is None
+    assert [name for name, event in run.events.items() if event][:1] == ["T0"]
+    with pytest.raises(KeyError, match=r"no event 'T2'; events are T0, T1"):
+        run.events["T2"]
+    again = pickle.loads(pickle.dumps(run.events))
+    assert again["T0"].step == 28
+
+
 def test_a_comparison_is_a_table_with_both_runs(problems):
     result = dynamics.compare(*problems, eta=0.02, steps=40)
     table = result.to_dataframe()
@@ -77,14 +101,3 @@ def test_the_command_writes_the_table(tmp_path, monkeypatch, capsys):
     table = pd.read_csv("t.csv", float_precision="round_trip")
     pd.testing.assert_frame_equal(table, dynamics.load("r").to_dataframe(), check_exact=True)
     assert list(table)[:2] == ["time", "step"]
-
-
-@pytest.mark.parametrize(
-    ("path", "message"),
-    [("t.txt", "can end in .csv"), ("r/t.csv", "csv='r/t.csv' is inside the result")],
-)
-def test_a_table_for_nowhere_is_refused_first(path, message, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert main(["run", "positional_attention", *SIZE, "--out", "r", "--csv", path]) == 2
-    assert message in capsys.readouterr().err
-    assert list(tmp_path.iterdir()) == []

@@ -15,8 +15,16 @@ from dynamics.sweep.store import SweepStore, read
 from dynamics.validation import InvalidRequest
 
 
-def test_another_request_on_the_same_store_is_refused_with_the_difference(small):
-    out, _ = small
+def again(out):
+    return dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5)
+
+
+@pytest.fixture
+def out(small, tmp_path):
+    return shutil.copytree(small[0], tmp_path / "s.zarr")
+
+
+def test_another_request_on_the_same_store_is_refused_with_the_difference(out):
     for change, message in [
         ({"time": 60}, "time: stored 50, requested 60"),
         ({"q": "0.2:0.6:5"}, r"q: stored 0.2,0.4,0.6, requested 0.2 ... 0.6 \(5 values\)"),
@@ -29,14 +37,13 @@ def test_another_request_on_the_same_store_is_refused_with_the_difference(small)
     assert dynamics.sweep(SYSTEM, turned, out, workers=0, trajectory=5).complete
 
 
-def test_a_store_of_other_versions_is_read_but_not_continued(small, tmp_path):
-    out = shutil.copytree(small[0], tmp_path / "v.zarr")
+def test_a_store_of_other_versions_is_read_but_not_continued(out):
     head = json.loads((out / "zarr.json").read_text())
     head["attributes"]["versions"] = head["attributes"]["versions"].replace("numba", "numbat")
     (out / "zarr.json").write_text(json.dumps(head))
     assert dynamics.load(out).complete
     with pytest.raises(InvalidRequest, match=r"version of numbat: stored .*, requested not given"):
-        dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5)
+        again(out)
     head["attributes"]["format"] = 99
     (out / "zarr.json").write_text(json.dumps(head))
     for reads in (dynamics.load, status, lambda out: dynamics.sweep(SYSTEM, GIVEN, out)):
@@ -45,8 +52,7 @@ def test_a_store_of_other_versions_is_read_but_not_continued(small, tmp_path):
 
 
 @pytest.mark.parametrize("how", ["bit", "gone"])
-def test_a_damaged_chunk_is_named_and_its_block_run_again(small, tmp_path, how, files):
-    out = shutil.copytree(small[0], tmp_path / "d.zarr")
+def test_a_damaged_chunk_is_named_and_its_block_run_again(small, out, how, files):
     before = files(out)
     chunk = next(p for p in sorted((out / "risk" / "c").rglob("*")) if p.is_file())
     content = bytearray(chunk.read_bytes())
@@ -68,14 +74,13 @@ def test_a_damaged_chunk_is_named_and_its_block_run_again(small, tmp_path, how, 
     with pytest.raises(InvalidRequest, match="is damaged in 1 of its blocks") as caught:
         dynamics.load(out)
     assert "\n" not in str(caught.value)
-    dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5)
+    again(out)
     assert files(out) == before
 
 
 @pytest.mark.parametrize("names", [["risk"], None])
-def test_a_block_in_the_place_of_another_is_seen(small, tmp_path, names, files):
+def test_a_block_in_the_place_of_another_is_seen(small, out, names, files):
     """One chunk, a mark, or all of a block, each valid in itself."""
-    out = shutil.copytree(small[0], tmp_path / "r.zarr")
     first, last = (small[1].plan.blocks[number] for number in (1, 4))
     folders = [path for path in out.iterdir() if (path / "c").is_dir()]
     for folder in folders if names is None else [out / name for name in names]:
@@ -93,7 +98,7 @@ def test_a_block_in_the_place_of_another_is_seen(small, tmp_path, names, files):
     assert found["done"] == found["blocks"] - 1
     with pytest.raises(InvalidRequest, match="block 4: its values differ from those"):
         dynamics.load(out)
-    dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5)
+    again(out)
     assert files(out) == files(small[0])
 
 
@@ -115,12 +120,11 @@ def test_other_places_are_refused(tmp_path):
 def test_two_sweeps_do_not_share_a_store(small):
     out, found = small
     with SweepStore(out, found.plan).open(), pytest.raises(InvalidRequest, match="is writing"):
-        dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5)
+        again(out)
 
 
-def test_a_block_that_was_begun_is_not_there(small, tmp_path):
+def test_a_block_that_was_begun_is_not_there(small, out):
     """Killed between two of its arrays: its points are still to be run, not results."""
-    out = shutil.copytree(small[0], tmp_path / "b.zarr")
     (out / "done" / "c" / "3").unlink()
     chunk = small[1].plan.blocks[3]
     out.joinpath("risk", "c", *map(str, chunk)).unlink()
@@ -137,8 +141,7 @@ def entries(folder):
 
 
 @pytest.mark.parametrize("name", ["results.partial", "risk/notes/c.txt"])
-def test_a_store_with_a_file_of_the_user_is_refused_and_not_touched(small, tmp_path, name):
-    out = shutil.copytree(small[0], tmp_path / "o.zarr")
+def test_a_store_with_a_file_of_the_user_is_refused_and_not_touched(out, name):
     (out / "pictures").mkdir()
     (out / name).parent.mkdir(exist_ok=True)
     (out / name).write_text("precious")
@@ -146,26 +149,17 @@ def test_a_store_with_a_file_of_the_user_is_refused_and_not_touched(small, tmp_p
     (out / "done" / "c" / "3").unlink()
     before = entries(out)
     with pytest.raises(InvalidRequest, match=rf"holds foreign files \({name}\)") as caught:
-        dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5)
+        again(out)
     assert "\n" not in str(caught.value)
     assert entries(out) == before
 
 
-def test_nothing_is_left_of_writes_that_were_cut(small, tmp_path, files):
-    out = shutil.copytree(small[0], tmp_path / "p.zarr")
-    before = files(out)
+def test_a_wrong_request_leaves_a_store_as_it_is(out, files):
+    """Also one whose damage the same command with right numbers mends."""
+    whole = files(out)
+    (out / "newly").mkdir()
     for name in ("zarr", "risk/zarr", "risk/c", "risk/c/0", "G/c/0/1/1"):
         (out / f"{name}.{32 * 'a'}.partial").write_bytes(b"x")
-    (out / "newly").mkdir()
-    dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5)
-    assert files(out) == before
-    assert (out / "newly").exists()
-
-
-def test_a_wrong_request_leaves_a_store_as_it_is(small, tmp_path):
-    """Also one whose damage the same command with right numbers would mend."""
-    out = shutil.copytree(small[0], tmp_path / "w.zarr")
-    (out / f"risk/c.{32 * 'a'}.partial").write_bytes(b"x")
     (out / "done" / "c" / "3").write_bytes(b"x")
     (out / "G" / "zarr.json").write_text("garbage")
     before = entries(out)
@@ -175,5 +169,6 @@ def test_a_wrong_request_leaves_a_store_as_it_is(small, tmp_path):
     assert entries(out) == before
     with pytest.raises(InvalidRequest, match=r"G.*cannot be read|G:"):
         dynamics.load(out)
-    dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5)
-    assert dynamics.load(out).dataset.identical(small[1].dataset)
+    again(out)
+    assert files(out) == whole
+    assert (out / "newly").exists()

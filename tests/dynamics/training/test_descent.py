@@ -1,9 +1,7 @@
-import os
-import subprocess
-import sys
-
+import numba
 import numpy as np
 import pytest
+from runs import same
 
 import dynamics
 from dynamics.validation import InvalidRequest
@@ -144,33 +142,27 @@ def test_what_has_converged_is_at_rest(start, eta, kind, unit):
     assert (run.final_state == (2 if kind == "converged" else start) * unit).all()
 
 
-CODE = """
-import numpy as np, dynamics, hashlib
-system = dynamics.load_system("positional_attention")
-digest = hashlib.sha256()
-for size, set_size, view, chosen in (
-    (32, 4, "ReducedPopulation", ["exact"]),
-    (32, 4, "ReducedPopulation", ["spectral"]),
-    (12, 3, "FullPopulation", []),
-):
-    parameters = system.Parameters(D=size, C=set_size, q=0.4)
-    problem = getattr(system, view)(parameters, *chosen)
-    run = dynamics.descend(problem, eta=0.01, steps=30, record=1)
-    digest.update(run.states.tobytes())
-    digest.update(run["risk"].tobytes())
-print(digest.hexdigest())
-"""
-
-
 @pytest.mark.long
-def test_results_are_bitwise_equal_twice_and_for_one_or_two_threads():
-    """Both problems above the size from which a step is shared among threads."""
-    digests = []
-    for threads in ("1", "2", "2"):
-        environment = os.environ | {"NUMBA_NUM_THREADS": threads}
-        how = {"env": environment, "stdout": subprocess.PIPE, "check": True}
-        digests.append(subprocess.run([sys.executable, "-c", CODE], **how).stdout)
-    assert digests[0] == digests[1] == digests[2]
+@pytest.mark.parametrize(
+    ("settings", "view", "how"),
+    [
+        ({"D": 24, "C": 4}, "ReducedPopulation", ["exact"]),
+        ({"D": 32, "C": 4}, "ReducedPopulation", ["spectral"]),
+        ({"D": 12, "C": 3}, "FullPopulation", []),
+    ],
+)
+def test_results_are_bitwise_equal_twice_and_for_one_or_two_threads(system, settings, view, how):
+    """Of problems above the size from which a step is shared among threads."""
+    threads, runs = numba.get_num_threads(), []
+    try:
+        for count in (1, 2, 2):
+            numba.set_num_threads(count)
+            problem = getattr(system, view)(system.Parameters(**settings, q=0.4), *how)
+            runs.append(dynamics.descend(problem, eta=0.01, steps=30, record=1))
+    finally:
+        numba.set_num_threads(threads)
+    for run in runs[1:]:
+        same(run, runs[0])
 
 
 def test_records_that_do_not_fit_are_refused_before_the_first_step(problem, monkeypatch):

@@ -137,22 +137,12 @@ def test_what_awaits_a_rule_of_the_whole_run_is_sought_from_its_step_on(history,
         assert (one.step, one.reason) == (alone.step, alone.reason), rule.name
 
 
-@pytest.mark.parametrize("cuts", [[], range(0, 8, 3)])
-def test_what_awaits_a_rule_of_the_whole_run_takes_the_steps_once_more(cuts):
+def test_where_the_steps_are_not_taken_once_more_what_awaits_them_is_too_late():
     """Its search begins at a step that only the end of the run tells."""
     top = ExceedsRunMaximum("top", "", "", a, b)
-    never = ExceedsRunMaximum("never", "", "", b - 4, b)
-    rules = (top, *LATE, never, RisesAgain("none", "", "", b, 0.05, after="never"))
-    history = np.column_stack([np.arange(8.0), np.append(np.full(7, 3.5), -1.0)])
-    history[5:7, 1] = 1.0, 3.9
-    history[4, 0] = 1.0
-    found = detect(history, cuts, rules=rules, again=cuts)
-    steps = {"top": 5, "late": 5, "above": 5, "last": 7, "again": None, "none": None}
-    assert {name: found[name].step for name in steps} == steps
-    assert found["again"].reason == "falls to the horizon"
+    history = np.column_stack([np.arange(8.0), np.full(8, 3.5)])
     for incomplete in (None, lambda: itertools.islice(chunks(history, [3]), 1)):
-        found = detect(history, cuts, rules=rules, again=incomplete)
+        found = detect(history, [], rules=(top, *LATE), again=incomplete)
         for rule in (top, *LATE):
             assert found[rule.name].step is None
             assert found[rule.name].reason == TOO_LATE.format(rule.after or "the maximum")
-        assert found["none"].reason == "never is not reached"

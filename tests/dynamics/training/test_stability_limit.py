@@ -1,18 +1,12 @@
+"""Stability limits of descent, and the oscillation beyond them."""
+
 import numpy as np
 import pytest
 
 import dynamics
 from dynamics.problem import SMALL
+from dynamics.training.oscillation import Oscillation
 from dynamics.training.stability_limit import limits_along, smaller_rate
-
-
-def test_limit_is_two_over_the_largest_curvature(system):
-    problem = system.ReducedPopulation(system.Parameters())
-    state, steps = np.array([0.1082, 1.4999, -0.5027]), 1e-6 * np.eye(3)
-    columns = [problem.gradient(state + e) - problem.gradient(state - e) for e in steps]
-    largest = np.linalg.eigvals(np.array(columns).T / 2e-6).real.max()
-    assert dynamics.stability_limit(problem, state) == pytest.approx(2 / largest, rel=1e-5)
-    assert dynamics.stability_limit(problem, state) == pytest.approx(0.0315, abs=1e-4)
 
 
 def test_the_limit_is_lowest_where_alpha_falls_and_descend_warns_before_it(system):
@@ -45,18 +39,14 @@ def test_the_largest_curvature_counts_where_a_negative_one_is_larger_in_size(sys
     assert dynamics.stability_limit(problem, state) == pytest.approx(2 / values.max(), rel=1e-3)
 
 
-@pytest.fixture(scope="module")
-def two_curvatures():
-    """Curvature 1 of one group, 100 of the other."""
+def test_of_groups_each_learning_rate_counts_with_its_own_curvature():
+    """1 of one group, 100 of the other."""
     model = dynamics.Model(
         start=lambda: {"u": 1.0, "w": 0.5},
         risk=lambda theta, xp: theta["u"] ** 2 / 2 + 50 * theta["w"] ** 2,
         groups={"u": "first", "w": "second"},
     )
-    return model.ReducedPopulation(model.Parameters())
-
-
-def test_of_groups_each_learning_rate_counts_with_its_own_curvature(two_curvatures):
+    two_curvatures = model.ReducedPopulation(model.Parameters())
     calm = dynamics.descend(two_curvatures, (1.5, 0.015), 300)
     assert not calm.outcome.failed
     assert calm.remarks == ()
@@ -66,8 +56,6 @@ def test_of_groups_each_learning_rate_counts_with_its_own_curvature(two_curvatur
     limit = "eta=(0.001, 0.0201) at step 1, where the stability limit is (0.000995, 0.02)"
     assert grows.remarks == (f"{limit}: it is passed",)
 
-
-def test_a_remedy_keeps_the_ratio_of_learning_rates(two_curvatures):
     outcome = dynamics.descend(two_curvatures, (0.001, 0.03), 20_000).outcome
     assert outcome.kind == "diverged"
     assert outcome.remedy == (
@@ -119,3 +107,70 @@ def test_an_interrupted_search_for_a_smaller_rate_ends_at_the_next_chunk(system)
     words = smaller_rate(problem, (1.0, 1.0), problem.initial_state, 20_000, proceed=proceed)
     assert words == "eta=1 is too large"
     assert len(questions) <= 4
+
+
+@pytest.mark.parametrize("cut", [1, 64])
+@pytest.mark.parametrize(
+    ("rates", "lasting"),
+    [
+        ((-1.0) ** np.arange(1000), True),
+        (np.r_[np.ones(500), (-1.0) ** np.arange(500)], True),
+        (np.r_[(-1.0) ** np.arange(960), np.ones(40)], False),
+        ((-0.97) ** np.arange(1000), False),
+        (np.r_[np.ones(960), (-1.0) ** np.arange(40)], False),
+        (np.zeros(1000), False),
+        ((-1.0) ** np.arange(20_000) * np.linspace(2, 1, 20_000), True),
+    ],
+)
+def test_oscillation(rates, lasting, cut):
+    watch = Oscillation(0)
+    for first in range(0, len(rates), cut):
+        watch.feed(first, rates[first : first + cut, None])
+    assert watch.lasting(len(rates) - 1) == lasting
+
+
+@pytest.mark.parametrize(
+    ("sizes", "factor"),
+    [
+        (lambda n: 0.9999**n, 0.9999),
+        (lambda n: 0.9999999**n, 0.9999999),
+        (lambda n: 1.0 + 0.5 * 0.99**n, None),
+        (lambda n: np.ones(n.size), None),
+        (lambda n: 2.0 - n / n.size, None),
+    ],
+)
+def test_the_factor_of_an_amplitude_that_vanishes(sizes, factor):
+    steps = np.arange(2000)
+    watch = Oscillation(0)
+    watch.feed(0, ((-1.0) ** steps * sizes(steps))[:, None])
+    assert watch.lasting(1999)
+    found = watch.decay(1999)
+    assert (found is None) == (factor is None)
+    assert found is None or 1 - found == pytest.approx(1 - factor, rel=0.01)
+
+
+@pytest.fixture(scope="module")
+def quadratic():
+    system = dynamics.Model(start=lambda: {"w": 1.0}, risk=lambda theta, xp: theta["w"] ** 2 / 2)
+    return system.ReducedPopulation(system.Parameters())
+
+
+def test_descent_of_a_quadratic_zigzags_near_its_limit(quadratic):
+    with pytest.warns(dynamics.TrainingWarning, match="stability limit is 2: period two is near"):
+        outcome = dynamics.descend(quadratic, eta=1.9999, steps=3000).outcome
+    assert outcome.kind == "reached horizon"
+    assert "zigzag" in outcome.remedy
+    assert "leaves 0.9999 of it" in outcome.remedy
+    with pytest.warns(dynamics.TrainingWarning, match="stability limit is 2: it is passed"):
+        assert dynamics.descend(quadratic, eta=2.0001, steps=3000).outcome.kind == "oscillating"
+    with pytest.warns(dynamics.TrainingWarning, match="stability limit is 2: it is reached"):
+        outcome = dynamics.descend(quadratic, eta=2.0, steps=3000).outcome
+    assert outcome.kind == "oscillating"
+    assert "a zigzag that neither grows nor shrinks; try eta=1.8" in outcome.remedy
+
+
+def test_descent_that_has_reached_the_smallest_number_does_not_oscillate(quadratic):
+    with pytest.warns(dynamics.TrainingWarning):
+        run = dynamics.descend(quadratic, eta=1.7, steps=3000)
+    assert abs(run.final_state[0]) == 5e-324
+    assert run.outcome.kind == "reached horizon"

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import jax
 import numpy as np
 import optax
@@ -5,10 +7,10 @@ import pytest
 
 import dynamics
 from dynamics.training.schedules import schedule_of
-from dynamics.validation import InvalidRequest
 from theory.update_rules import RULES
 
 jax.config.update("jax_platforms", "cpu")
+SUPPORT = Path(__file__).resolve().parents[2] / "support" / "models"
 STEPS = 1000
 SEVEN = {
     "gd": (dynamics.rule("gd"), optax.sgd(0.01)),
@@ -26,10 +28,6 @@ SEVEN = {
     "adam with decay": (
         dynamics.rule("adam", weight_decay=0.01),
         optax.chain(optax.add_decayed_weights(0.01), optax.adam(0.01)),
-    ),
-    "momentum with decay": (
-        dynamics.rule("momentum", weight_decay=0.01),
-        optax.chain(optax.add_decayed_weights(0.01), optax.sgd(0.01, momentum=0.9)),
     ),
 }  # fmt: skip
 
@@ -74,13 +72,62 @@ def test_full_runs_are_those_of_optax(general, name):
     assert np.abs(run.states[1] - states[STEPS // 2]).max() < 1e-13 * size
 
 
-@pytest.mark.parametrize("name", SEVEN)
+BOUNDED = {
+    "momentum": dynamics.rule("momentum"),
+    "nesterov": dynamics.rule("momentum", nesterov=True),
+    "adam": dynamics.rule("adam", eps=0.1),
+    "adamw": dynamics.rule("adamw", weight_decay=0.01, eps=0.1),
+    "normalized": dynamics.rule("normalized", eps=0.1),
+}
+"""Rules that divide a gradient by its size amplify its rounding; here eps is too large for that."""
+LAWS = {
+    "positional_attention": {"D": 8, "C": 2},
+    "masked_image_modeling": {
+        "family": "custom", "areas": "0,0,0,0,1,1,2,2;0,0,1,1,0,2,0,2", "masked": 4
+    },
+    "shallow_vit": {
+        "M": 4, "m": 12, "d": 4, "L": 43, "alpha_star": 25 / 43, "alpha_confusion": 4 / 43,
+        "sigma": 0.0, "delta": 0.0, "noise": 0.0,
+    },
+}  # fmt: skip
+
+
+def signed():
+    """Opposite entries, one that never moves, and one that decay alone moves."""
+
+    def start(u=0.3):
+        return {"A": [[u, -u], [-u, u]], "b": [0.0, 0.7], "c": [0.0, -1.0, 1.0]}
+
+    def risk(theta, xp):
+        a, b, c = theta["A"].ravel(), theta["b"], theta["c"]
+        still = xp.array([1.0, 0.0]) @ b + 0.0 * b[1]
+        return (a[0] * a[1] * a[2] * a[3] - 1.0) ** 2 + (still + c[1] * c[2] + 2.0) ** 2 + c[0]
+
+    return dynamics.Model(start=start, risk=risk)
+
+
+QUICK = ("linear_icl", "signed")
+DRAWN = ("single_location_gaussian", "statistical_induction_drawn")
+"""Models whose law is drawn: its symmetry holds up to sampling errors."""
+SLOW = [*(set(dynamics.system_names()) - {"linear_icl", *DRAWN}), SUPPORT / "positional.py"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [*QUICK, *(pytest.param(name, marks=pytest.mark.long) for name in sorted(SLOW, key=str))],
+)
 def test_reduced_runs_are_those_of_every_entry(name):
-    system = dynamics.load_system("linear_icl")
-    parameters = system.Parameters()
-    problems = system.ReducedPopulation(parameters), system.FullPopulation(parameters)
-    result = dynamics.compare(*problems, eta=0.01, steps=300, rule=SEVEN[name][0])
-    assert result.largest_deviation < 1e-12
+    system = dynamics.load_system(signed() if name == "signed" else name)
+    parameters = system.Parameters(**LAWS.get(name, {}))
+    options = {"start": "symmetric"} if name == "shallow_vit" else {}
+    reduced = system.ReducedPopulation(parameters, **options)
+    full = system.FullPopulation(parameters, **options)
+    linear = {title: rule for title, (rule, _) in SEVEN.items()}
+    for title, rule in (linear if name == "linear_icl" else BOUNDED).items():
+        if name == "sparse_parity" and rule.decays:
+            continue  # it starts on kinks, on whose side under decay rounding decides
+        found = dynamics.compare(reduced, full, eta=0.01, steps=300, rule=rule)
+        assert found.largest_deviation < (1e-12 if name in QUICK else 1e-11), title
 
 
 def test_signed_classes_part_under_a_rule_that_is_not_odd():
@@ -167,22 +214,3 @@ def test_events_are_of_the_step_taken():
     run = dynamics.descend(problem, eta=0.01, steps=400, rule="momentum", record=1)
     assert run.events["top"].step == int(np.argmax(run["s"]))
     assert run["s"].max() > 1.1
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"rule": "adamm"}, "adam"),
-        ({"rule": "sign", "schedule": "cosin"}, "schedule"),
-        ({"rule": "sign", "schedule": "1-step"}, "negative|is -1"),
-        ({"rule": "sign", "stages": [("w", 3)]}, "steps=10"),
-        ({"rule": "sign", "stages": [("q", 10)]}, "'q'"),
-        ({"rule": lambda gradient: gradient}, "step must begin"),
-    ],
-)
-def test_what_cannot_be_is_refused_in_a_line(general, options, words):
-    system, parameters = general
-    problem = system.ReducedPopulation(parameters)
-    with pytest.raises(InvalidRequest, match=words) as error:
-        dynamics.descend(problem, eta=0.1, steps=10, **options)
-    assert "\n" not in str(error.value)

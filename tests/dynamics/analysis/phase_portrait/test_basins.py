@@ -1,5 +1,7 @@
 """Basins of maps and of flows whose ends are known, and of real problems start by start."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scalars import Scalars
@@ -71,16 +73,6 @@ def test_a_basin_may_have_a_hole_and_lie_in_two_pieces():
     assert sum(map(area, other.outline)) == pytest.approx(4 - np.pi * (0.64 - 0.16), rel=0.01)
 
 
-def test_three_basins_meet_without_a_gap():
-    def ends(points):
-        third = np.floor((np.arctan2(*points.T) + np.pi) * 3 / (2 * np.pi + 1e-9))
-        return np.stack([third, np.zeros(len(points))], axis=1)
-
-    found = divided(ends)
-    assert len(found) == 3
-    assert sum(area(line) for basin in found for line in basin.outline) == pytest.approx(4.0)
-
-
 def test_starts_that_end_nowhere_are_a_basin():
     def ends(points):
         return np.where(points[:, :1] > 0.05, np.nan, points)
@@ -92,22 +84,14 @@ def test_starts_that_end_nowhere_are_a_basin():
     np.testing.assert_allclose(line[:, 0], 0.05, atol=1e-7)
 
 
-def two_wells(theta, xp):
-    x, y = theta["z"][:2]
-    return x**4 / 4 - x**2 / 2 + y**2 / 2
+def test_two_wells_are_divided_by_the_saddle():
+    """A third scalar is drawn to x fast, and x is pushed by it."""
 
+    def risk(theta, xp):
+        x, y, u = theta["z"]
+        return x**4 / 4 - u**2 / 2 + y**2 / 2 + 500 * (u - x) ** 2
 
-def two_slaved_wells(theta, xp):
-    """As `two_wells`, where a third scalar is drawn to x fast, and x is pushed by it."""
-    x, y, u = theta["z"]
-    return x**4 / 4 - u**2 / 2 + y**2 / 2 + 500 * (u - x) ** 2
-
-
-@pytest.mark.parametrize(("risk", "start"), [(two_wells, (0.1, 1.0)),
-                                             (two_slaved_wells, (0.1, 1.0, 0.5))])  # fmt: skip
-def test_two_wells_are_divided_by_the_saddle(risk, start):
-    """Of three scalars, one slaved, as of two."""
-    system = dynamics.load_system(dynamics.Model(start=lambda: {"z": np.array(start)}, risk=risk))
+    system = dynamics.Model(start=lambda: {"z": np.array([0.1, 1.0, 0.5])}, risk=risk)
     problem = system.ReducedPopulation(system.Parameters())
     found = portrait(problem, 30.0, ("z_0", "z_1"), BOX, starts=0, grid=8, basin_starts=6)
     ends = sorted(float(np.median(basin.ends[:, 0])) for basin in found.basins)
@@ -124,11 +108,8 @@ def test_a_flow_that_diverges_ends_nowhere():
 
 
 MODEL = """
-import numpy as np
-
-
 def start(x=0.1):
-    return {"u": np.full(1, x), "w": np.full(1, 0.5)}
+    return {"u": [x], "w": [0.5]}
 
 
 def risk(theta, xp):
@@ -136,25 +117,18 @@ def risk(theta, xp):
 """
 
 
-@pytest.fixture
-def drawn(tmp_path, monkeypatch, capsys):
-    """What is said of a picture of a plane."""
+def test_a_window_on_the_command_line_draws_basins(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    quick = ("--out", "plane.png", "--option", "grid=4", "--option", "starts=0")
 
-    def drawn(model, *words):
-        (tmp_path / "mine.py").write_text(model)
+    def drawn(*words):
+        quick = ("--out", "plane.png", "--option", "grid=4", "--option", "starts=0")
         return main(["figure", "mine.py", "plane", *quick, *words]), capsys.readouterr()
 
-    return drawn
-
-
-def test_a_window_on_the_command_line_draws_basins(drawn):
-    model = MODEL.replace("x=0.1", "a=0.1").replace(", x)", ", a)")
-    code, told = drawn(model, "--x", "-.9:2", "--y", "-1:1", "--basins", "6")
+    Path("mine.py").write_text(MODEL.replace("x=0.1", "a=0.1").replace("[x]", "[a]"))
+    code, told = drawn("--x", "-.9:2", "--y", "-1:1", "--basins", "6")
     assert (code, told.err) == (0, "")
     assert "2 basins of the starts of a grid" in told.out
-    code, told = drawn(model, "--plane", "w_0,u_0")
+    code, told = drawn("--plane", "w_0,u_0")
     assert (code, "basin" in told.out) == (0, False)
     for words, refusal in {
         ("--x", "3"): "x='3' is not a window",
@@ -162,11 +136,8 @@ def test_a_window_on_the_command_line_draws_basins(drawn):
         ("--plane", "u_0"): "is not a plane of the state",
         ("--basins", "3"): "basin_starts=3",
     }.items():
-        code, told = drawn(model, *words)
+        code, told = drawn(*words)
         assert (code, refusal in told.err) == (2, True), told.err
-
-
-def test_a_constant_keeps_its_flag(drawn):
-    """``--x`` is a number of the model; the window is an option."""
-    code, told = drawn(MODEL, "--x", "0.2", "--option", "y=-1:1", "--option", "basins=4")
+    Path("mine.py").write_text(MODEL)  # its constant x keeps the flag
+    code, told = drawn("--x", "0.2", "--option", "y=-1:1", "--option", "basins=4")
     assert (code, told.err) == (0, "")
