@@ -30,8 +30,8 @@ class FieldGradient:
     """Gradient of a risk, evaluated in a finite field from the table of the risk.
 
     `labels`, shape (samples,), has the class of each sample of the law. With `decay`, a random
-    multiple of each entry is added to the entry's gradient, as weight decay does. `loose` names the
-    real constants that only the loss uses; these can be random.
+    multiple of each point is added to its gradient, as weight decay of any strength does. `loose`
+    names the real constants that only the loss uses; these can be random.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class FieldGradient:
         decay: bool = False,
     ) -> None:
         self.table, self.data, self._labels = table, data, labels
-        self._decay = field.drawn(generator, 1) if decay else None
+        self._generator, self._decay = generator, decay
         values = table.values
         self.inputs = np.concatenate([table.scalars, [*table.reals.values()], table.weights])
         self.inputs = self.inputs.astype(np.int64)
@@ -84,9 +84,10 @@ class FieldGradient:
         def at(points: Triples) -> Triples:
             parts = np.split(points, range(most, points.shape[1], most), axis=1)
             slopes = np.concatenate([self._at(self._gradient, p, how) for p in parts], axis=1)
-            if self._decay is None:
+            if not self._decay:
                 return slopes
-            return field.add(slopes, field.multiply(self._decay, points))
+            strengths = field.drawn(self._generator, points.shape[1])
+            return field.add(slopes, field.multiply(strengths, points))
 
         return at
 

@@ -69,7 +69,7 @@ class SpaceSearch:
         laws: list[ConservationLaw] = []
         if regime.spaces:
             span = closed_span(slopes, start, self._groups, generator)
-            space = self._in_floats(span)
+            space = self._in_floats(span, regime.decay)
         else:
             count = self.classes.count
             span, space = whole_span(count), LinearSpace(np.eye(count))
@@ -107,7 +107,7 @@ class SpaceSearch:
             laws += pair_laws(labels, np.where(turned, -1.0, 1.0), at_start)
         return list({law.terms: law for law in laws}.values())
 
-    def _in_floats(self, span: Span) -> LinearSpace:
+    def _in_floats(self, span: Span, decay: bool) -> LinearSpace:
         """Float basis of the linear space, from exact fractions if possible, else from gradients.
 
         Relations between data that are not simple fractions do not hold in the finite field. If
@@ -123,7 +123,8 @@ class SpaceSearch:
 
         def rates(state: FloatArray) -> FloatArray:
             found = run_floats(program, np.concatenate([state, numbers]), functions)
-            return found[program.outputs[""]]
+            slope = found[program.outputs[""]]
+            return slope + self._generator.standard_normal() * state if decay else slope
 
         found, clear = numeric_basis(rates, self._at_start, self._groups, self._generator)
         if clear and found.shape[1] < free and not simple:

@@ -130,6 +130,19 @@ def test_reduced_runs_are_those_of_every_entry(name):
         assert found.largest_deviation < (1e-12 if name in QUICK else 1e-11), title
 
 
+@pytest.mark.parametrize("decay", [0.01, 0.3])
+def test_scalars_that_decay_relates_only_at_one_strength_stay_apart(decay):
+    """With a constant gradient, c[0] is a function of b[1] that depends on the strength."""
+    system = dynamics.load_system(signed())
+    problems = [
+        make(system.Parameters()) for make in (system.ReducedPopulation, system.FullPopulation)
+    ]
+    rule = dynamics.rule("momentum", weight_decay=decay)
+    found = dynamics.compare(*problems, eta=0.01, steps=300, rule=rule)
+    assert found.reduced.layout.size == 5
+    assert found.largest_deviation < 1e-12
+
+
 def test_signed_classes_part_under_a_rule_that_is_not_odd():
     def start(u=0.3):
         return {"A": [[u, -u], [-u, u]]}
