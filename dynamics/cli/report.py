@@ -213,6 +213,11 @@ def _largest(numbers: Mapping[str, float]) -> dict[str, float]:
     return {name: value for name, value in numbers.items() if name in largest}
 
 
+def _missing(reason: str) -> str:
+    """Text for an event that is not reached, with the reason."""
+    return reason if reason.startswith("not reached") else f"not reached: {reason}"
+
+
 def _event_lines(system: System, runs: Sequence[Trajectory]) -> list[str]:
     """Lines with the times of each event in all runs, and a remark if its condition later fails."""
     if not runs[0].events:
@@ -226,7 +231,7 @@ def _event_lines(system: System, runs: Sequence[Trajectory]) -> list[str]:
         every = (part for run in runs for part in run.reasons.get(name, "").split("; ") if part)
         reasons = "; ".join(dict.fromkeys(every))
         if not any(events):
-            row = f"none: {reasons}"
+            row = _missing(reasons)
         elif reasons:
             row += f"  ({reasons})"
         if ended := [run.view for run in runs if _lapsed(system, run, name)]:
@@ -387,7 +392,7 @@ class Beside:
         lines = ["", f"{'compared with':<20}{self._label(self.run)}, reduced"]
         for name, event in self.run.events.items():
             if self.first.events[name] and not event:
-                lines.append(f"{name:<20}none: {event.reason}")
+                lines.append(f"{name:<20}{_missing(event.reason)}")
         names = [*self.run.layout.names, *SHOWN]
         numbers = ", ".join(f"{name}={end[name]:.6g}" for name in names if name in end)
         return [*lines, f"{'at the end':<20}{numbers}", f"{'criterion':<20}{self.remark}", ""]

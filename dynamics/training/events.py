@@ -98,9 +98,9 @@ class Rise:
         if not self.least < self.first:
             return f"does not fall below its value at {since}"
         if self.last > self.least and not self.falling:
-            return f"rises at the horizon, to {share}: {STILL_OPEN}"
+            return f"still rises when the run ends, to {share}: {STILL_OPEN}"
         blip = f" after a rise by {self.largest:.2g} of its least value" if self.largest else ""
-        return f"falls to the horizon{blip}"
+        return f"still decreases when the run ends{blip}"
 
 
 @dataclass

@@ -108,7 +108,7 @@ def flow(
     >>> problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
     >>> run = dynamics.flow(problem, time=1e4)
     >>> round(run.events["T1"].time, 3), run.reasons["event_III"]
-    (356.628, 'falls to the horizon')
+    (356.628, 'still decreases when the run ends')
     """
     check_problem(problem)
     time, rtol = check_flow(time, rtol, problem.flows)

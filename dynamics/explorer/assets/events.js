@@ -74,9 +74,9 @@ function riseOf(values, relative) {
     if (beyond) return `rises, and falls again, to ${share} at ${since}`;
     if (!(least < first)) return `does not fall below its value at ${since}`;
     if (last > least && !falling) {
-      return `rises at the horizon, to ${share} at ${since}: not decidable to this time`;
+      return `still rises when the run ends, to ${share} at ${since}: not decidable to this time`;
     }
-    return "falls to the horizon";
+    return "still decreases when the run ends";
   };
   return { lasts: beyond && last > first, at, reason };
 }

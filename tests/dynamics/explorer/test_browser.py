@@ -155,7 +155,7 @@ def test_presets_are_what_they_are_called_and_put_others_on_their_defaults(tab):
     assert "q=0.8" in tab.page.url
     _, gamma, rho = settle("the paper's law")
     assert gamma > rho
-    assert tab.cell("event_III", 0) == "falls to the horizon"
+    assert tab.cell("event_III", 0) == "still decreases when the run ends"
 
 
 def test_the_run_before_stays_as_a_thin_line(tab, tmp_path):

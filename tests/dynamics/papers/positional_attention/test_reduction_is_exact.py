@@ -69,7 +69,7 @@ def test_the_error_reaches_zero_and_alpha_grows_beyond_its_value_at_t1(system):
     assert run["error"][-1] == 0.0
     plain = dynamics.flow(system.ReducedPopulation(system.Parameters(D=9, C=3), "exact"), time=1e4)
     assert not plain.events["event_III"]
-    assert plain.reasons["event_III"] == "falls to the horizon"
+    assert plain.reasons["event_III"] == "still decreases when the run ends"
 
 
 def test_all_events_agree(system):
