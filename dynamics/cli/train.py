@@ -152,6 +152,9 @@ def parameters_of(request: CommandRequest, default: DefaultRun) -> Any:
     try:
         return request.system.Parameters(**showcase, **request.entries)
     except InvalidRequest as error:
+        for name, value in request.entries.items():
+            if f"{name}={value!r} is not a number" in str(error) and re.search("[,:]", value):
+                raise InvalidRequest(f"{name}={value!r} needs attdyn sweep, or one value") from None
         own = {n: v for n, v in showcase.items() if re.search(rf"\b{n}=", str(error))}
         if not own:
             raise

@@ -34,6 +34,7 @@ REFUSED = {
     f"{COMPARE} --config unknown.toml": "'nuu' is unknown; known are C, D",
     f"{COMPARE} --config words.toml": "D='16' is not a number",
     f"{COMPARE} --config syntax.toml": "config='syntax.toml' is not TOML",
+    f"{RUN} --q 0.1:0.5:3": "q='0.1:0.5:3' needs attdyn sweep, or one value",
     f"{RUN} --D {MANY}": "at most 1,000,000; nearest: 1000000",
     f"{RUN} --time 1 --steps 9": "give steps (descent) or time (flow)",
     f"{RUN} --time 1 --eta 0.1,-3": "eta=-3 is too small",
