@@ -47,6 +47,12 @@ def described():
     return {name: dynamics.load_system(name).describe() for name in dynamics.system_names()}
 
 
+def test_observables_are_neither_scalars_nor_rates(described):
+    names = {one.name for one in described["positional_attention"].observables}
+    assert {"G", "risk"} <= names
+    assert not {"alpha", "gamma", "rho", "d_alpha"} & names
+
+
 @pytest.mark.parametrize("name", dynamics.system_names())
 def test_no_symbol_is_without_a_meaning(name, described):
     """All that a run can report, all that a rule speaks of, and all that a page uses, is told."""
