@@ -6,10 +6,7 @@ import naive
 import numpy as np
 import pytest
 
-from theory.papers.masked_image_modeling.averages import (
-    paper_values,
-    stated_gradient,
-)
+from theory.papers.masked_image_modeling.averages import paper_values, stated_gradient
 from theory.papers.masked_image_modeling.images import ImageLaw
 from theory.papers.masked_image_modeling.positions_alone import least_by_positions, position_loss
 from theory.papers.masked_image_modeling.rows import Rows

@@ -35,9 +35,8 @@ def test_rho_at_start_equals_brute_force(areas, p, hidden, latents):
     row = (np.zeros(areas.max() + 1), np.zeros(areas.shape[1]))
     law = list(zip(*latents, strict=True))
     rates, _ = naive.masked_rates(areas.tolist(), p, hidden, law, row, width=1e-4)
-    expected = -rates[0] / rates[areas[0, p]]
     found = information_gap.rho_at_start(areas, 0, p, hidden, latents)
-    assert found == pytest.approx(expected, rel=1e-7)
+    assert found == pytest.approx(-rates[0] / rates[areas[0, p]], rel=1e-7)
 
 
 def test_the_gap_is_the_exponent_of_rho_at_start_in_the_number_of_patches():
@@ -110,9 +109,7 @@ def test_the_least_size_is_where_the_condition_begins(condition):
     for factor, met in ((0.99, False), (1.01, True)):
         P = factor * least
         assert condition(P, sizes.ratio_at_start(P, exponents, 0.5), gap) is met
-
-
-def test_what_is_met_at_the_start_needs_no_more():
+    # Met at the start, and never.
     found = sizes.least_patches(sizes.first_phase, (0.9, 0.3), 0.5, 4096)
     assert found == pytest.approx(4096)
     assert sizes.least_patches(lambda *start: False, (0.9, 0.3), 0.5, 4096) == np.inf

@@ -7,19 +7,7 @@ import naive
 import numpy as np
 import pytest
 
-from theory.papers.positional_attention.linear_rules import (
-    best_link_error,
-    best_weights,
-    crossing,
-    distinct_sets,
-    gaussian_crossing,
-    least_samples,
-    limit_error,
-    sign_rule_error,
-    tilted_weights,
-    unseen_errors,
-    weighted_rule_error,
-)  # fmt: skip
+from theory.papers.positional_attention import linear_rules as rules
 from theory.symmetry import Partition
 
 HALF, QUARTER = Fraction(1, 2), Fraction(1, 4)
@@ -39,17 +27,18 @@ def test_rules_against_loops(D, C, q, weights):
         [list(map(int, members)) for members in partition.sets],
         q,
     )
-    assert weighted_rule_error(chosen, partition, q) == reference
-    assert weighted_rule_error(chosen, partition, float(q)) == pytest.approx(float(reference))
+    assert rules.weighted_rule_error(chosen, partition, q) == reference
+    assert rules.weighted_rule_error(chosen, partition, float(q)) == pytest.approx(float(reference))
     if weights is None:
-        assert sign_rule_error(D, C, q).error == reference
-        floats = sign_rule_error(D, C, float(q))
-        assert floats == pytest.approx(tuple(map(float, sign_rule_error(D, C, q))), rel=1e-12)
+        assert rules.sign_rule_error(D, C, q).error == reference
+        floats = rules.sign_rule_error(D, C, float(q))
+        assert floats == pytest.approx(tuple(map(float, rules.sign_rule_error(D, C, q))), rel=1e-12)
 
 
 @pytest.mark.parametrize("q", [Fraction(1, 10), Fraction(9, 10), Fraction(1)])
 def test_no_link_beats_the_sign_for_equal_weights(q):
-    assert best_link_error((1,) * 12, sets_of(12, 3), q) == sign_rule_error(12, 3, q).error
+    best = rules.best_link_error((1,) * 12, sets_of(12, 3), q)
+    assert best == rules.sign_rule_error(12, 3, q).error
 
 
 @pytest.mark.parametrize(
@@ -57,43 +46,44 @@ def test_no_link_beats_the_sign_for_equal_weights(q):
     [(8, 2, HALF, (3, 1), 0.12170), (64, 4, QUARTER, (1, 1), 0.14777)],
 )
 def test_tilts(D, C, q, tilts, error):
-    weights = tilted_weights(sets_of(D, C), tilts)
-    found = float(weighted_rule_error(weights, sets_of(D, C), float(q)))
+    weights = rules.tilted_weights(sets_of(D, C), tilts)
+    found = float(rules.weighted_rule_error(weights, sets_of(D, C), float(q)))
     assert found == pytest.approx(error, abs=5e-6)
     # Ties only: the sign of Z decides where it is not 0.
-    sign = sign_rule_error(D, C, float(q))
+    sign = rules.sign_rule_error(D, C, float(q))
     assert sign.negative - 1e-15 <= found <= sign.error
 
 
 def test_search_finds_the_shrunk_set():
-    error, weights = best_weights(sets_of(6, 2), 0.5, 3)
+    error, weights = rules.best_weights(sets_of(6, 2), 0.5, 3)
     assert error == pytest.approx(61 / 768, abs=1e-14)
     assert weights == (2, 2, 3, 3, 3, 3)
 
 
 @pytest.mark.parametrize(("C", "k"), [(2, 0.74477), (16, 0.75558)])
 def test_crossings(C, k):
-    m = crossing(C)
+    m = rules.crossing(C)
     assert m / C**2 == pytest.approx(k, abs=1e-5)
-    assert limit_error(C, m) == pytest.approx(1 / 8, abs=1e-12)
+    assert rules.limit_error(C, m) == pytest.approx(1 / 8, abs=1e-12)
     D = 64 * C
-    assert crossing(C, D) == pytest.approx(0.7557 * C**2 - 0.03 - 0.4 * m / (D - C), abs=0.2)
-    assert float(sign_rule_error(D, C, crossing(C, D) / (D - C)).error) == pytest.approx(1 / 8)
+    assert rules.crossing(C, D) == pytest.approx(0.7557 * C**2 - 0.03 - 0.4 * m / (D - C), abs=0.2)
+    crossed = rules.sign_rule_error(D, C, rules.crossing(C, D) / (D - C))
+    assert float(crossed.error) == pytest.approx(1 / 8)
 
 
 def test_crossings_far_out():
-    assert gaussian_crossing() == pytest.approx(0.75568, abs=5e-6)
-    assert crossing(64) / 64**2 == pytest.approx(gaussian_crossing(), abs=1e-4)
-    assert crossing(4, 16) / 12 == pytest.approx(0.958, abs=1e-3)
-    assert np.isnan(crossing(8, 32))
-    walk = float(sign_rule_error(4000, 4, 12 / 3996).error)
-    assert limit_error(4, 12.0) == pytest.approx(walk, abs=1e-4)
+    assert rules.gaussian_crossing() == pytest.approx(0.75568, abs=5e-6)
+    assert rules.crossing(64) / 64**2 == pytest.approx(rules.gaussian_crossing(), abs=1e-4)
+    assert rules.crossing(4, 16) / 12 == pytest.approx(0.958, abs=1e-3)
+    assert np.isnan(rules.crossing(8, 32))
+    walk = float(rules.sign_rule_error(4000, 4, 12 / 3996).error)
+    assert rules.limit_error(4, 12.0) == pytest.approx(walk, abs=1e-4)
 
 
 def least_error(D, C, q, samples):
     """A lower bound on the error of any algorithm that knows the sets from N samples only."""
-    chance = next(itertools.islice(distinct_sets(D // C), samples, None))
-    return float(chance @ unseen_errors(D, C, q))
+    chance = next(itertools.islice(rules.distinct_sets(D // C), samples, None))
+    return float(chance @ rules.unseen_errors(D, C, q))
 
 
 def pairings(members):
@@ -126,15 +116,15 @@ def laws(D, q):
 def test_sign_rule_is_the_best_of_all_without_a_sample(D, q):
     plus, minus = laws(D, q)
     best = np.minimum(plus.mean(axis=0), minus.mean(axis=0)).sum()
-    assert best == pytest.approx(sign_rule_error(D, 2, q).error, abs=1e-14)
+    assert best == pytest.approx(rules.sign_rule_error(D, 2, q).error, abs=1e-14)
     assert least_error(D, 2, q, 0) == pytest.approx(best, abs=1e-14)
 
 
 def test_unseen_sets_leave_fewer_patches_and_draws_may_repeat():
-    found = unseen_errors(24, 3, 0.4)
-    expected = [(1 - k / 8) * sign_rule_error(24 - 3 * k, 3, 0.4).error for k in range(8)]
+    found = rules.unseen_errors(24, 3, 0.4)
+    expected = [(1 - k / 8) * rules.sign_rule_error(24 - 3 * k, 3, 0.4).error for k in range(8)]
     assert found == pytest.approx([*expected, 0.0], abs=1e-15)
-    for samples, law in zip(range(5), distinct_sets(4), strict=False):
+    for samples, law in zip(range(5), rules.distinct_sets(4), strict=False):
         counts = np.zeros(5)
         for draw in itertools.product(range(4), repeat=samples):
             counts[len(set(draw))] += 1
@@ -143,9 +133,9 @@ def test_unseen_sets_leave_fewer_patches_and_draws_may_repeat():
 
 def test_samples_grow_with_the_number_of_sets():
     """At C = 4 and q(D - C) = 16, for an error of 0.05."""
-    counts = [least_samples(D, 4, 16 / (D - 4), 0.05) for D in (32, 64, 128, 256, 512, 1024)]
+    counts = [rules.least_samples(D, 4, 16 / (D - 4), 0.05) for D in (32, 64, 128, 256, 512, 1024)]
     assert counts == [5, 9, 19, 38, 76, 151]
     assert least_error(64, 4, 16 / 60, 9) <= 0.05 < least_error(64, 4, 16 / 60, 8)
-    assert least_samples(64, 4, 4 / 60, 0.05) == 0
+    assert rules.least_samples(64, 4, 4 / 60, 0.05) == 0
     with pytest.raises(ValueError, match="error=0"):
-        least_samples(64, 4, 0.1, 0)
+        rules.least_samples(64, 4, 0.1, 0)

@@ -6,17 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from theory.papers.shallow_vit import symmetry
 from theory.papers.shallow_vit.data_law import Law, Shares, law
-from theory.papers.shallow_vit.symmetry import (
-    Weights,
-    broken,
-    conditions,
-    named,
-    orbit_means,
-    pair_name,
-    pattern_group,
-    unordered,
-)  # fmt: skip
 from theory.symmetry import classes
 
 EQUAL = Shares(M=5, L=50, alpha_star=0.5, alpha_confusion=0.08)
@@ -44,20 +35,20 @@ def as_sets(found):
 @pytest.mark.parametrize("exchange", [True, False])
 @pytest.mark.parametrize("M", [3, 4, 6])
 def test_classes_are_the_orbits_of_all_permutations(M, exchange):
-    found = classes(pattern_group(M, exchange))
+    found = classes(symmetry.pattern_group(M, exchange))
     assert as_sets(found) == brute_orbits(M, exchange)
-    assert as_sets(unordered(found)) == brute_orbits(M, exchange, symmetric=True)
+    assert as_sets(symmetry.unordered(found)) == brute_orbits(M, exchange, symmetric=True)
 
 
 def test_orbit_means_equal_the_mean_over_all_permutations():
-    fine, whole = (classes(pattern_group(5, exchange)) for exchange in (False, True))
+    fine, whole = (classes(symmetry.pattern_group(5, exchange)) for exchange in (False, True))
     T = np.random.default_rng(1).normal(size=fine.count)[fine.labels]
     heads, tails = ((0, 1), (1, 0)), itertools.permutations(range(2, 5))
     orders = [[*head, *tail] for head, tail in itertools.product(heads, tails)]
     mean = np.mean([T[np.ix_(order, order)] for order in orders], axis=0)
-    known = {f"T_{pair_name(pair)}": T[tuple(pair)] for pair in fine.representatives}
-    for pair, where in named(whole).items():
-        value = orbit_means(5)[pair]
+    known = {f"T_{symmetry.pair_name(pair)}": T[tuple(pair)] for pair in fine.representatives}
+    for pair, where in symmetry.named(whole).items():
+        value = symmetry.orbit_means(5)[pair]
         value = float(value.subs({letter: known[letter.name] for letter in value.free_symbols}))
         np.testing.assert_allclose(mean[tuple(where.T)], value, atol=1e-14)
 
@@ -79,13 +70,13 @@ def start():
     rng = np.random.default_rng(0)
     V, K = (np.linalg.qr(rng.normal(size=(7, 7)))[0][:, :5] for _ in range(2))
     neurons, a = closed_ensemble(V, rng.normal(size=(3, 7)), np.array([1.0, 1.0, -1.0]))
-    return Weights(neurons, V, K, K, a)
+    return symmetry.Weights(neurons, V, K, K, a)
 
 
 def test_the_conditions_hold_where_they_should(start):
     for data, shares in (("fixed", EQUAL), ("fixed_disc", Shares(5, 10, 0.5, 0.2))):
-        found = conditions(start, law(shares, data))
-        assert broken(found) is None
+        found = symmetry.conditions(start, law(shares, data))
+        assert symmetry.broken(found) is None
         assert max(condition.deviation for condition in found) < 1e-14
 
 
@@ -106,12 +97,12 @@ def off(matrix):
     ],
 )
 def test_the_condition_that_fails_is_named(start, change, words):
-    assert words in broken(conditions(change(start), law(EQUAL, "fixed")))
+    assert words in symmetry.broken(symmetry.conditions(change(start), law(EQUAL, "fixed")))
 
 
 def test_samples_that_break_the_symmetry_are_named(start):
     uneven = law(Shares(5, 50, 0.5, 0.05), "fixed")
-    assert "[25, 3, 8, 7, 7] with y = +1" in broken(conditions(start, uneven))
+    assert "[25, 3, 8, 7, 7] with y = +1" in symmetry.broken(symmetry.conditions(start, uneven))
     mirror = law(EQUAL, "fixed")
     lopsided = Law(mirror.counts, mirror.labels, np.array([0.6, 0.4]))
-    assert "off by 0.333" in broken(conditions(start, lopsided))
+    assert "off by 0.333" in symmetry.broken(symmetry.conditions(start, lopsided))
