@@ -1,14 +1,15 @@
-"""The driver of a page: flow, descent and events are those of `dynamics.flow` and `descend`."""
+"""The driver of a page: flow, descent and events are those of Python, and of closed forms."""
 
 import re
 from unittest import mock
 
 import numpy as np
 import pytest
+from known_flows import BLOWUP_TIMES, TIMES, blowup, clock
 from node import needs_node, run_script
 
 import dynamics
-from dynamics.explorer import own_points
+from dynamics.explorer import own_model, own_points
 from dynamics.explorer.driver import rules, worker_script
 from dynamics.explorer.papers import page_model
 from dynamics.explorer.printing import asset
@@ -167,3 +168,29 @@ def test_rules_find_the_steps_of_the_detector():
         assert own == {name: each["step"] for name, each in steps.items()}
         reached += sum(step is not None for step in own.values())
     assert reached > 180  # most are found
+
+
+KNOWN = [
+    (clock, 20.0, {name: TIMES[name] for name in ("top", "bottom", "top2", "flat")}),
+    (clock, 2100.0, {"bump": TIMES["bump"], "bump2": TIMES["bump2"]}),  # at the first record
+    (blowup, 1.95, {name: BLOWUP_TIMES[name] for name in ("flat", "late")}),
+    (blowup, 2.05, BLOWUP_TIMES),
+]
+
+
+@needs_node
+@pytest.mark.parametrize(("model", "horizon", "times"), KNOWN)
+def test_events_are_at_their_times_to_the_stated_error(model, horizon, times):
+    system = dynamics.load_system(model())
+    made = own_model.page_model(system, system.Parameters())
+    request = {"id": 1, "kind": "flow", "constants": {}, "horizon": horizon, "precise": True,
+               "records": 2, "least_time": 201.5}  # fmt: skip
+    (reply,) = run_script(worker_script(made.script, made.problem), ASK, [request])
+    assert (reply["outcome"] == "horizon") is (horizon != 2.05)
+    for event in reply["events"]:
+        name = event["name"]
+        if name in times:
+            error = abs(event["time"] - times[name])
+            assert error <= event["uncertainty"] <= 1e-6 * times[name], name
+        elif horizon < 2100:
+            assert event["time"] is None, name

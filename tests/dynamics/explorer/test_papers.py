@@ -1,4 +1,4 @@
-"""Pages of the papers: their lists give what Python gives, for positional attention and images."""
+"""Pages of the papers: their lists give what Python gives."""
 
 import dataclasses
 
@@ -7,12 +7,14 @@ import pytest
 from node import needs_node, problem_of, run_script
 
 import dynamics
-from dynamics.explorer import own_points
+from dynamics.explorer import own_points, shallow_vit
 from dynamics.explorer.driver import worker_script
 from dynamics.explorer.papers import page_model
+from dynamics.validation import InvalidRequest
 
 POSITIONAL = dynamics.load_system("positional_attention")
 IMAGES = dynamics.load_system("masked_image_modeling")
+VIT = dynamics.load_system("shallow_vit")
 POINTS = [
     (POSITIONAL, {"D": 12, "C": 4, "q": 0.3, "beta": 0.4}, {"q": 0.8, "nu": 0.02, "scale": 1.7}),
     (POSITIONAL, {"D": 8, "C": 4, "q": 0.9, "p": 5, "random_sets": "mixed"}, {"q": 0.1}),
@@ -91,3 +93,28 @@ def test_sizes_are_the_given_one_and_its_neighbours(monkeypatch):
     wanted = np.where(sets[:, None] == sets, 0.7, -0.4)
     np.fill_diagonal(wanted, np.nan)  # never trained
     np.testing.assert_array_equal(A, wanted)
+
+
+@needs_node
+@pytest.mark.parametrize("moved", [{}, {"margin": 2.5, "sigma": 0.2, "xi": 0.03}, {"L": 22}])
+def test_gradients_of_every_trained_entry_are_those_of_python_along_a_run(moved):
+    parameters = VIT.Parameters(m=30, L=20, margin=3.0)
+    model, there = shallow_vit.page_model(VIT, parameters), dataclasses.replace(parameters, **moved)
+    problem = VIT.ReducedPopulation(there)
+    states = dynamics.descend(problem, eta=0.1, steps=60, record=12).states
+    script = worker_script(model.script, model.problem)
+    found = problem_of(script, constants(there, model), states)
+    assert found["start"] == pytest.approx(problem.initial_state, abs=1e-15)
+    for state, (slope, row, *_) in zip(states, found["values"], strict=True):
+        own = problem.gradient(state)
+        assert slope == pytest.approx(own, rel=1e-11, abs=1e-13 * np.abs(own).max())
+        assert row == pytest.approx(problem.order_parameters(state, own), rel=1e-12)
+
+
+def test_a_step_that_takes_too_long_is_refused_with_a_size_that_does_not():
+    with pytest.raises(InvalidRequest) as refusal:
+        shallow_vit.page_model(VIT, VIT.Parameters(m=1000))
+    nearest = int(str(refusal.value).rpartition("m=")[2])
+    for m, fits in ((nearest, True), (nearest + 1, False)):
+        problem = VIT.ReducedPopulation(VIT.Parameters(m=m))
+        assert (problem.layout.size <= shallow_vit.MOST_ENTRIES) is fits
