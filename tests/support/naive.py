@@ -257,9 +257,3 @@ def total_variation(attention):
     pairs = itertools.product(attention, repeat=2)
     total = sum(sum(abs(a - b) for a, b in zip(p, q, strict=True)) / 2 for p, q in pairs)
     return total / len(attention) ** 2
-
-
-def without_first(attention, skip):
-    """A map without its first tokens, each row divided by its sum."""
-    kept = [list(row[skip:]) for row in attention[skip:]]
-    return np.array([[weight / math.fsum(row) for weight in row] for row in kept])
