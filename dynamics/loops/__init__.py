@@ -2,8 +2,8 @@
 
 numba compiles the kernels of `dynamics.loops.kernels` once for each kind of problem
 (`dynamics.loops.compiler`). The data of a problem are a named tuple, whose type selects gradient,
-Hessian and order parameters (`dynamics.loops.kernels.kinds`). All model files share one kind of
-loop data.
+Hessian and order parameters (`dynamics.loops.kernels.kinds`). Reduced problems of model files have
+the type `dynamics.loops.kernels.program.ProgramData`.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def hessian(data: Any, state: FloatArray) -> FloatArray:
 
 
 def summary(data: Any, state: FloatArray, count: int = 2) -> FloatArray:
-    """Risk and further reported numbers of a problem at a state, shape (count,)."""
+    """First `count` numbers of the kernel ``summary`` at a state; the first number is the risk."""
     return _evaluate("summary", state, state, data, count)
 
 
@@ -95,9 +95,9 @@ def advance(
 
     The state has shape (n (1 + memory of the rule),), and `span` holds the first step and the step
     after the last one. `alike` says whether all steps use the same data. `buffers` holds the order
-    parameters of each step, the steps to record, and the recorded states. Returns the step after
-    the last one, or the last step that starts from a finite state. Raises TypeError unless the
-    state is a contiguous float64 array.
+    parameters of each step, the steps to record, and the recorded states. Returns the end of
+    the span, or the number of the first step whose result is not finite. Raises TypeError unless
+    the state is a contiguous float64 array.
     """
     if not (state.flags.c_contiguous and state.dtype == np.float64):
         raise TypeError("the state must be a contiguous array of 64-bit floats")

@@ -53,8 +53,8 @@ def compiled(kernel: Callable[..., Any], data: Any = None) -> Callable[..., Any]
 def _dispatcher(kernel: Callable[..., Any], kind: Any) -> Callable[..., Any]:
     """Compiled kernel for a kind of problem, cached in a separate folder.
 
-    numba keeps one index of argument types per function. In a shared index, concurrent writers can
-    mix up types, and a reader imports the modules of all types.
+    numba keeps one index of argument types per function and folder. If kinds shared a folder,
+    concurrent writers could mix up types, and a reader would import the modules of all kinds.
     """
     numba, folder = _numba(), _folder()
     own = folder and f"{folder}/{kind.__module__}.{kind.__qualname__}"

@@ -169,9 +169,9 @@ def hypergeometric(sizes, unmasked):
 
 
 def areas_of(cluster, merging):
-    """Yield (Phi, number of merged areas, classes (Ups, patches)) per area, the area of p first."""
+    """Yield (index of Phi, number of areas, classes (index of Ups, patches)), first p's area."""
     for area in cluster:
-        # The class of Ups 0 has the patch p alone.
+        # Index 0 of Ups belongs to the patch p alone.
         cells = [(ups, size) for ups, size in area.cells if ups > 0]
         if merging and len(cells) == 1:
             ((ups, size),), many = cells, area.multiplicity

@@ -146,7 +146,7 @@ def configurations(D, C, q, random_sets):
 
 
 def weights(scalars, xp, D, C, beta, scale):
-    """Attention of a patch: to itself minus to a mate (same set), to a mate, to another set.
+    """Attention of a patch: to itself minus that to a mate (same set); to a mate; to a non-mate.
 
     The exponentials do not overflow, and the difference has full relative accuracy.
     """

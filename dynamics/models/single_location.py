@@ -7,8 +7,8 @@ key k, and reads the label by a trained vector v:
 .. math:: \hat y = \sum_l \mathrm{softmax}_l(X k)\, (X v)_l, \qquad R = \tfrac12 E (\hat y - y)^2 .
 
 In the paper tokens are Gaussian, and orthogonal symmetry closes training on five overlaps;
-``single_location_gaussian`` trains that model on draws. This file has a finite counterpart,
-enumerated exactly: tokens have one mark (0 or 1), one label and two noise coordinates, each
+``single_location_gaussian`` trains that model on draws. Here finitely many sequences are enumerated
+exactly: a token has one mark (0 or 1), one label and two noise coordinates, each
 :math:`\pm 1`. From a start at zero, training closes on two of eight entries: ``kappa``, the entry
 of k for the mark, and ``nu``, the entry of v for the label.
 

@@ -10,10 +10,11 @@ word e at a masked place that shows the word q,
    R = \tfrac12 E \| \hat e - e \|^2 + \tfrac\lambda2 \|V\|^2 ,
 
 with logits A and values V; the law is finite and enumerated exactly. Exchanges of words and of
-topics are symmetries, so training closes on eight scalars. V has three: for words of the same
-topic, of another topic, and for MASK. A has five: for the same topic, another topic, and MASK as
-key, as query and as both. The paper trains V under uniform attention first and A afterwards; here
-all entries are trained at once from zero, and A has no gradient before V has grown.
+topics are symmetries, so training closes on eight scalars. V has three scalars: for words of the
+same topic, of another topic, and for MASK. A has five scalars: for the same topic, another topic,
+and MASK as key, as query and as both. The paper trains V under uniform attention first and A
+afterwards; here all entries are trained at once from zero, and A has no gradient before V has
+grown.
 
 :T: number of topics
 :v: number of words of each topic

@@ -24,7 +24,7 @@ def advance(state, update, first, last, buffers):
         gradient(entries, data, slope)
         take(state, slope, step, update.factors[step - first], update, proposal)
         broken, moved = 0, 0
-        for i in range(state.size):  # the compiler vectorizes counts, but not branches
+        for i in range(state.size):  # a count is vectorized, an early exit from the loop is not
             broken += not isfinite(proposal[i])
             moved += proposal[i] != state[i]
         order_parameters(entries, slope, data, tracked[step - first])

@@ -15,7 +15,7 @@ The extrapolated polynomial of the previous step predicts Z; the Newton iteratio
 
 with the Jacobians of g at the start of the step and at the predicted end, then need two or three
 gradients per stage. The error inside a step and at its end is estimated from the decay of the last
-Legendre coefficients of its polynomial; at the end the order is 2 s - 1.
+Legendre coefficients of its polynomial; the order of accuracy at its end is 2 s - 1.
 
 Sources: E. Hairer and G. Wanner, Solving Ordinary Differential Equations II, sections IV.5 and IV.8
 (Radau IIA and its implementation); K. Gustafsson, Control-theoretic techniques for stepsize
@@ -153,7 +153,7 @@ def try_step(state, width, model, table, control, room):
             break
         after = MOST_ITERATIONS - iteration
         if stalls or (iteration > 2 and moved * rate**after / (1.0 - rate) > CONVERGED):
-            # The Jacobian at the start was computed at the predicted state: recompute it.
+            # J at the start was taken at the predicted end of the previous step: recompute it.
             if not differentiate(state, model, room, 0):
                 copy(state, control.refused)
             return reject(0.5 * width, now)

@@ -38,7 +38,7 @@ class Control(NamedTuple):
     now: NDArray[np.float64]
     relative: float  # error tolerance of a step, relative to the size of an entry
     floor: NDArray[np.float64]  # absolute error tolerance of an entry at rounding level
-    refused: NDArray[np.float64]  # the last state without a gradient
+    refused: NDArray[np.float64]  # the last state at which g or J is not finite
 
 
 class Room(NamedTuple):
@@ -115,8 +115,8 @@ def find_floor(state, width, model, control, room):
     """Fill ``room.floor``: the floor of ``control`` for entries at rounding level, else `LEAST`.
 
     An entry is at rounding level if small perturbations of the state change its rate by a second
-    difference above the tolerances of the entry and of its rate. An entry that stays on an
-    invariant set is exact.
+    difference above the tolerances of the entry and of its rate. An entry that is 0 on an
+    invariant set stays exactly 0, without such a difference.
     """
     size, small, largest = state.size, False, 1.0
     for k in range(size):

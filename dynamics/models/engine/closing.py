@@ -151,7 +151,7 @@ class Closing:
     # Classes
 
     def _found(self) -> tuple[EntryClasses, SampleClasses | None, FieldGradient | None]:
-        """Classes of entries, classes of samples, and the traced risk (or None)."""
+        """Classes of entries and of samples, and the traced risk, None if it cannot be traced."""
         made, start = self.made, self.made.flat_start
         each = EntryClasses(np.arange(start.size), np.ones(start.size), np.zeros(start.size))
         risk = self._table(each, None)
@@ -201,7 +201,7 @@ class Closing:
         return [g for g in every if self.regime.signs or (g.signs > 0).all()]
 
     def _stated(self) -> tuple[EntryClasses, SampleClasses, None]:
-        """Classes of entries by the stated symmetry, classes of equal draws, and None."""
+        """Classes of entries by the stated symmetry, classes of equal draws, no traced risk."""
         made = self.made
         classes = orbit_classes(made.flat_start, self._generators())
         self._check_symmetry(classes)
@@ -246,7 +246,7 @@ class Closing:
             yield classes.lift(at_start + scale * self.generator.standard_normal(classes.count))
 
     def _residual(self, classes: EntryClasses) -> float:
-        """Maximum of `EntryClasses.residual` of a gradient, relative to the gradient's maximum."""
+        """Largest `EntryClasses.residual` at `_states`, over the largest gradient component."""
         parts = [0.0]
         for state in self._states(classes):
             slope = self.gradient(state)

@@ -3,8 +3,8 @@
 The functions `reduced`, `sizes` and `configurations` of the file define a second model, whose
 entries are the scalars and whose samples are the configurations. A step of descent on a scalar
 divides the derivative of the risk by the number of entries that share the scalar. If the samples of
-the law can be listed, the declared gradient is compared with the gradient of every entry. If not,
-the gradients are compared at the default size, and the closure names this size.
+the law can be listed, the declared gradient is compared with the gradient of every entry. For a law
+too long to list, gradients are compared at the default size, which the closure names.
 """
 
 from __future__ import annotations
@@ -232,7 +232,7 @@ class Declaration:
                     raise
 
     def _hold(self, constants: Mapping[str, Any]) -> str:
-        """Compare the declared gradient with the gradient of every entry; return a remark."""
+        """Compare the declared gradient with that of every entry; return the error as a remark."""
         reals = {n for n, value in constants.items() if isinstance(value, float)}
         where = " ".join(f"{n}={v}" for n, v in constants.items() if n not in reals)
         where = where or self.model.name

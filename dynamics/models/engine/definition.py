@@ -121,7 +121,7 @@ def _mark(event: str) -> str:
 
 
 def _together(names: Sequence[str]) -> list[list[str]]:
-    """Names in groups of at most `LOOKS`; a longer list is first split by initial letters."""
+    """Names of at most `LOOKS` curves a panel; a longer list is first split by initial letters."""
     groups: dict[str, list[str]] = {}
     for name in names:
         letters = re.match(r"[A-Za-z]*", name)

@@ -181,7 +181,7 @@ def _samples(made: Realization, closure: Closure) -> Iterator[Section]:
 
 
 def _descent(made: Realization, closure: Closure, eta: tuple[float, ...], most: int) -> Section:
-    """Section with the descent step of each scalar, or of one generic scalar above `most`."""
+    """Section with the descent step of each scalar, or of a generic one for more than `most`."""
     sentences = []
     if made.only_sampled:
         sentences.append("`R` is the mean loss over the drawn samples")

@@ -1,4 +1,4 @@
-"""Risk and recursion of a model as SymPy expressions and as standalone Python files."""
+"""Risk and descent steps of a model as SymPy expressions and as standalone Python files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STOP = CODE["stop"]
 
 
 def exact_weights(weights: FloatArray) -> list[Fraction]:
-    """Probabilities as fractions, of small denominator if such fractions equal the floats."""
+    """Weights of a law as exact fractions, with small denominators if these equal the floats."""
     near = [Fraction(w).limit_denominator(field.MAX_DENOMINATOR) for w in weights.tolist()]
     pairs = zip(near, weights.tolist(), strict=True)
     if sum(near) == 1 and all(abs(simple - Fraction(w)) <= SAME_FLOAT * w for simple, w in pairs):
@@ -41,14 +41,14 @@ def symbol(name: str) -> sympy.Symbol:
 
 
 class Expressions:
-    """Risk and steps of a model as expressions in its scalars and real constants.
+    """Risk and descent steps of a model as SymPy expressions in its scalars and real constants.
 
     The expressions contain the results of the model's functions `law`, `fixed` and `start` as
-    numbers. With `eliminate`, conserved linear combinations are substituted: `eliminated` maps a
-    scalar to its expression, and `names` has the remaining scalars. `rates` has the letter of the
-    learning rate of each scalar; `given_numbers` has the real constants, then the weight of each
-    class of samples. Raises InvalidRequest if the law can only be sampled, if no scalar moves, or
-    if an operation cannot be traced.
+    numbers. With `eliminate`, each conserved linear combination of scalars eliminates one of them:
+    `eliminated` maps it to its expression in the scalars that remain in `names`. `rates` has the
+    letter of the learning rate of each scalar; `given_numbers` has the real constants, then the
+    weight of each class of samples. Raises InvalidRequest if the law can only be sampled, if no
+    scalar moves, or if an operation cannot be traced.
     """
 
     def __init__(
@@ -87,13 +87,13 @@ class Expressions:
 
     @property
     def follows_a_field(self) -> bool:
-        """Whether the risk has a stop_gradient, so that steps do not follow its gradient."""
+        """Whether the risk has a stop_gradient, so that steps do not follow its true gradient."""
         values = self.table.values
         return bool((values.code[order(values, [self.table.risk], ())] == STOP).any())
 
     @property
     def real_constants(self) -> dict[sympy.Symbol, float]:
-        """SymPy symbol of each real constant -> its number."""
+        """SymPy symbol of each real constant -> value of the constant."""
         names = self.table.reals
         return {symbol(n): x for n, x in zip(names, self.given_numbers.tolist(), strict=False)}
 
@@ -103,11 +103,11 @@ class Expressions:
         return symbolic.operations(self.table.values, [self.table.risk], self.given)
 
     def slopes(self, count: int | None = None) -> list[int]:
-        """Table ids of the gradient per entry for the first `count` scalars, by default for all."""
+        """Ids in `table` of the gradient per entry for the first `count` scalars (default: all)."""
         return [int(v) for v in self.table.gradient[self._left[:count]]]
 
     def whole(self, roots: Sequence[int]) -> list[sympy.Expr]:
-        """SymPy expressions of table values; short expressions are simplified."""
+        """SymPy expressions of the values with the ids `roots` in `table`, simplified if short."""
         found = symbolic.expressions(self.table.values, roots, self.given, decimal)
         return [symbolic.simplified(expression) for expression in found]
 
@@ -116,14 +116,14 @@ class Expressions:
         return self.whole([self.table.risk])[0]
 
     def recursion(self) -> dict[str, sympy.Expr]:
-        """Scalar -> expression of its value after a step."""
+        """Name of a scalar -> expression of its value after one descent step."""
         steps = zip(self.names, self.rates, self.whole(self.slopes()), strict=True)
         return {name: symbol(name) - symbol(rate) * slope for name, rate, slope in steps}
 
     def written(self, most: int) -> tuple[Parts, sympy.Expr, Parts, list[sympy.Expr]]:
-        """Risk, and slopes of the first `most` scalars, with common subexpressions named once.
+        """Risk, and its gradient for the first `most` scalars, with common subexpressions named.
 
-        Returns the parts named in the risk, the risk, the parts named in slopes alone, the slopes.
+        Returns named subexpressions of the risk, the risk, those of the gradient, the gradient.
         """
         values, roots = self.table.values, [self.table.risk, *self.slopes(most)]
         taken = (*self.closure.names, *self.made.constants)
@@ -143,7 +143,7 @@ class Expressions:
         return first[::-1], risk, later, slopes
 
     def as_python(self) -> str:
-        """Text of a Python file that computes risk and step with numpy alone."""
+        """Text of a Python file that computes the risk and a descent step with numpy alone."""
         model, table = self.made.model, self.table
         start = self.closure.classes.start[self.closure.classes.first]
         constants = ", ".join(f"{k}={v!r}" for k, v in self.made.constants.items())
@@ -157,7 +157,7 @@ class Expressions:
         )  # fmt: skip
 
     def document(self) -> dict[str, Any]:
-        """Program that computes risk and gradient, with the values of its inputs, for JSON."""
+        """JSON document of the program for risk and gradient, with the values of its inputs."""
         table = self.table
         program = table.program({"risk": np.array([table.risk]), "gradient": table.gradient})
         start = self.closure.classes.start[self.closure.classes.first]
@@ -172,7 +172,7 @@ class Expressions:
         }
 
     def _given_numbers(self) -> dict[int, float]:
-        """Table id of each real constant and weight -> its number."""
+        """Id in `table` of each real constant and each weight of a sample class -> its number."""
         inputs = [*self.table.reals.values(), *self.table.weights.tolist()]
         return dict(zip(inputs, self.given_numbers.tolist(), strict=True))
 
@@ -197,7 +197,7 @@ def rate_names(made: Realization, closure: Closure, eta: tuple[float, ...]) -> l
 
 
 def _eliminated(closure: Closure) -> dict[sympy.Symbol, sympy.Expr]:
-    """Eliminated scalar -> its expression in the other scalars, from conserved combinations."""
+    """Eliminated scalar -> its expression in the others, from conserved linear combinations."""
     start = closure.classes.start[closure.classes.first]
     symbols = [symbol(name) for name in closure.names]
     rows = []

@@ -78,7 +78,7 @@ class FieldGradient:
         return sums % field.PRIMES
 
     def of(self, how: str) -> Gradient:
-        """Gradient as a function of points in the field; `how` is GIVEN, ANY_LAW or ANY."""
+        """Gradient as a function of points in the finite field; `how` is GIVEN, ANY_LAW or ANY."""
         most = max(1, NUMBERS // max(1, len(self.table.values)))
 
         def at(points: Triples) -> Triples:

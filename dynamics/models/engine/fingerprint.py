@@ -25,7 +25,7 @@ from theory.model import LEADING
 def digests(made: Realization) -> dict[str, str]:
     """Name of each part of a model -> short hash of the part.
 
-    `made` is the model at its defaults; a declared reduction may replace some by `held_at`.
+    `made` is the model at its default constants, changed by `held_at` if the model has it.
     """
     model, program = made.model, made.program
     parts: dict[str, list[Any]] = {

@@ -19,14 +19,14 @@ from theory.rendering import MOST_SCALARS
 
 SEED = 70
 CHECKS, KEPT = 8, 1e-8
-"""A law is checked at CHECKS random states: its rate of change, divided by the larger rate of its
-two terms, is at most KEPT."""
+"""A first integral is checked at CHECKS random states: its rate of change, divided by the larger
+rate of its terms f and g, is at most KEPT."""
 
 
 def first_integrals(found: Expressions) -> tuple[tuple[sympy.Expr, float], ...]:
-    """Laws f(x) + g(y) conserved by the gradient flow, with their values at the start.
+    """First integrals f(x) + g(y) of the gradient flow, with their values at the start.
 
-    Laws that follow from laws found before are left out. The tuple is empty if there are more than
+    First integrals that follow from others are left out. The tuple is empty for more than
     `MOST_SCALARS` scalars, if conserved combinations are substituted, or if learning rates differ.
     """
     closure = found.closure

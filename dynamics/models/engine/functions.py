@@ -51,7 +51,7 @@ class Embedding(NamedTuple):
         return self.signs * rate[self.labels]
 
     def along(self, vector: Any) -> Any:
-        """Class means of a vector of every entry, or projections on directions; traced by JAX."""
+        """Class means, or projections on directions, of one number per entry; traced by JAX."""
         if self.matrix.shape[0]:
             return self.share * (self.matrix.T @ vector)
         count = self.share.shape[0]
@@ -87,7 +87,7 @@ a coordinate; the key of an "entry" or "entry_rate" is the number and name of a 
 of columns. A ratio is the absolute value of the first column divided by that of the second, or NaN
 if the second is 0."""
 WATCHED: Columns = (("rate", 0),)
-"""Rate of coordinate 0; every problem has this rate because it detects oscillations."""
+"""Order parameter of every problem, to detect oscillations: the rate of coordinate 0."""
 
 
 class Functions:

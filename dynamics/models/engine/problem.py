@@ -96,7 +96,7 @@ class Reduction:
         self._name = name
 
     def _names_beside(self, linear: bool) -> tuple[dict[str, int], dict[str, int]]:
-        """Two tables name -> entry: frozen entries; in a linear space, the first of each class."""
+        """Mappings name -> entry: frozen entries; in a linear space, first entries of classes."""
         classes, named = self.closure.classes, self.made.named_entries()
         frozen = {name: entry for name, entry in named.items() if classes.labels[entry] < 0}
         few = self.closure.scalars <= MOST_NAMED

@@ -212,7 +212,7 @@ class Program:
         traced again.
         """
         path = self.model.path
-        # The weak types let the first call of `compiled_descent` reuse this trace.
+        # Shapes with the weak types of `data`: the first `compiled_descent` reuses this trace.
         abstract = jax.tree.map(
             lambda part: jax.ShapeDtypeStruct(part.shape, part.dtype, weak_type=part.weak_type),
             data,

@@ -120,7 +120,7 @@ def _fixed(problem: ModelProblem, draws: tuple[int, int]) -> dict[str, Any]:
 
 
 def _law(problem: ModelProblem, draws: tuple[int, int]) -> dict[str, Any]:
-    """Weights and samples of the sample classes, as expressions in the real constants."""
+    """Total weight and first sample of each sample class, as expressions in the real constants."""
     made, groups = problem.realization, problem.closure.sample_groups
     law = made.law
     assert law is not None
@@ -138,7 +138,7 @@ def _law(problem: ModelProblem, draws: tuple[int, int]) -> dict[str, Any]:
 
 
 def _pairs(made: Realization, role: str, count: int) -> list[tuple[sympy.Expr, Any]]:
-    """`count` pairs (probability, sample) of a law in symbols; ValueError for another number."""
+    """Pairs (probability, sample) of a law in symbols; raises ValueError unless it has `count`."""
     if count > MOST_SAMPLES:
         raise ValueError("too many samples for symbols")
     positive = (

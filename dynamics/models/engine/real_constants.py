@@ -53,7 +53,7 @@ class Reading:
     parts: tuple[tuple[sympy.Expr, NDArray[np.float64]], ...]
 
     def at(self, constants: Mapping[str, Any]) -> NDArray[np.float64]:
-        """Array at given constants (name -> value); NaN everywhere if a function is not real."""
+        """Array at given constants (name -> value), all NaN if a function of these is not real."""
         total = np.zeros(int(np.prod(self.shape)))
         values = {symbol(name): sympy.Float(value, 17) for name, value in constants.items()
                   if isinstance(value, float)}  # fmt: skip
@@ -72,7 +72,7 @@ class Reading:
         )
 
     def entered(self, values: Values, given: dict[sympy.Expr, int]) -> Ids:
-        """Table ids of the entries; functions of the constants are inputs of the table.
+        """Ids in `values` of the entries of the array; functions of the constants are inputs there.
 
         `given` maps each function of the constants to the id of its input; missing functions are
         added.

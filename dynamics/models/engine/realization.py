@@ -227,7 +227,7 @@ class Realization:
             ) from None
 
     def representatives(self, groups: SampleClasses | None) -> Data:
-        """Data with one sample and the total weight of each class, or all data without classes."""
+        """Data with one sample and the total weight of each class; all data if `groups` is None."""
         if groups is None or self.law is None:
             return self.data
         samples = select_samples(self.law.samples, groups.first)

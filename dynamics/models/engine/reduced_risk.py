@@ -33,7 +33,7 @@ from theory.program.numbering import Ids
 
 @lru_cache(maxsize=32)
 def _kept(key: str) -> dict[str, Any]:
-    """Dictionary that caches the values of a key."""
+    """Dictionary in which `reduced_risk` caches its result; equal keys give the same one."""
     return {}
 
 
@@ -174,7 +174,7 @@ class ReducedRisk:
         """Program of some table values, with its constants, in the format of compiled loops."""
         made = self.program({"": ids}, directed)
         outputs = made.outputs[""].astype(np.int64)
-        index = made.index.astype(np.uint32)  # numba checks signed indices for wrap-around
+        index = made.index.astype(np.uint32)  # faster: numba tests signed indices for < 0
         arrays = (made.constants, made.instructions, index, made.count, outputs)
         return List(*arrays, made.size)
 
@@ -182,15 +182,15 @@ class ReducedRisk:
         """Relative errors of the table's gradient at some states, shape (states, n).
 
         An error is divided by the sum of absolute terms of its component, but by no less than
-        `LEAST_TERMS` times the largest such sum over the states. The error is 0 at a state where a
-        gradient is not finite.
+        `LEAST_TERMS` times the largest such sum over the states. All errors are 0 at a state with a
+        gradient that is not finite, because nothing is compared there.
         """
         program, numbers = self.program({"": self.gradient}), self.numbers(data)
         places = program.outputs[""]
         found = [run_floats(program, np.concatenate([state, numbers])) for state in states]
         terms = np.array([gross(program, values)[places] for values in found])
         off = np.abs(np.array([values[places] for values in found]) - expected)
-        # If all terms of a component vanish, its difference comes from the rounding of entries.
+        # A component may differ by rounding of entries although all its terms vanish at a state.
         least = LEAST_TERMS * np.nanmax(np.where(np.isfinite(terms), terms, 0.0), axis=0)
         known = np.isfinite(off).all(axis=1, keepdims=True)
         return np.where(known, off / np.maximum(terms, least + 1e-300), 0.0)
@@ -213,7 +213,7 @@ def _entries(algebra: Algebra, scalars: Ids, embedding: Embedding, offset: Ids) 
 
 
 def traced(program: Program, data: Data) -> Any:
-    """Jaxpr of loss and `observe` per sample, then `observables`, then held-out samples."""
+    """Jaxpr that returns loss and `observe` per sample, `observables`, then held-out values."""
     names, of_samples = program.observed_names
 
     def one(flat: Any, sample: Any, here: Data) -> tuple[Any, ...]:

@@ -92,8 +92,8 @@ class SpaceSearch:
     def _pairs(self, regime: Regime) -> list[ConservationLaw]:
         """Sums and differences of two scalars that every update rule of the regime conserves.
 
-        Two scalars give a law if they start equal and stay equal, up to sign. Without weight decay,
-        gradients that are equal up to sign in every state give a law too.
+        Two scalars that start and stay equal, up to sign, give a conservation law. Without weight
+        decay, so do two scalars with equal gradients, up to sign, in every state.
         """
         slopes, at_start, generator = self._scalars.of(GIVEN), self._at_start, self._generator
         tied = refine(slopes, at_start, self._start, self._groups, generator, regime.signs)
@@ -110,9 +110,9 @@ class SpaceSearch:
     def _in_floats(self, span: Span, decay: bool) -> LinearSpace:
         """Float basis of the linear space, from exact fractions if possible, else from gradients.
 
-        Relations between data that are not simple fractions do not hold in the finite field. If
-        gradients in floats lie in a smaller space up to rounding, that space is returned, with a
-        remark to the user.
+        If the data are not simple fractions, the finite field misses relations between them. If
+        gradients in floats then lie in a smaller space up to rounding, that space is returned, with
+        a remark to the user.
         """
         table, free, count = self._scalars.table, len(span.rows), self.classes.count
         basis, simple = exact_basis(span), table.values.simple

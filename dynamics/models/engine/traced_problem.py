@@ -100,7 +100,7 @@ class TracedProblem(Problem):
         return loop.advance(state, updates, (first, last), buffers, self.payload, batches)
 
     def _batches(self, first: int, last: int) -> NDArray[np.int64] | None:
-        """Numbers of the samples of each step, shape (steps, B), padded with -1; None for all."""
+        """Indices of the samples of each step, shape (steps, B), padded with -1; None for all."""
         if self.minibatches is None:
             return None
         rows = np.full((last - first, self.minibatches.size), -1, dtype=np.int64)

@@ -114,7 +114,7 @@ class FullProblem(TracedProblem):
 
         def numbers(row: int) -> list[tuple[str, Any]]:
             if row < 0:
-                return [("state", 0)] * 2  # NaN without a local patch
+                return [("state", 0)] * 2  # Phi_m, which is NaN without a local patch
             attention = ("observable", f"own_{row}"), ("observable", f"in_sight_{row}")
             return [("ratio", attention), ("observable", f"gap_{row}")]
 

@@ -38,8 +38,7 @@ NOTHING = (None, 0, ())
 """Values accepted for a parameter that a family lacks."""
 ROUNDING = 1e-12
 LEAST_LATENT, MOST_LATENT = 1e-3, 1e3
-"""Bounds of a latent z. A factor on all z rescales Phi and time, but changes Ups relative to
-Phi."""
+"""Bounds of a latent z. The scale of z matters: a factor on all z changes Ups relative to Phi."""
 
 
 def _family(value: object) -> str:

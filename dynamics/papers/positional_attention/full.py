@@ -22,7 +22,7 @@ from theory.papers.positional_attention.enumeration import Law, brute_configurat
 from theory.symmetry import Partition
 
 MOST, HUGE = 1_000_000, 10**300
-"""Maximum number of enumerated configurations, and maximum up to which this number is predicted."""
+"""Maximum number of enumerated configurations; larger value at which their number is capped."""
 
 
 class FullPopulation(MatrixProblem, ExpectedProblem):

@@ -3,8 +3,8 @@ r"""Symmetric manifold (alpha, gamma, rho) inside the space of all trained entri
 The Hessian of the risk at a point of the manifold commutes with the wreath product of Lemma 4.1,
 acting on the D(D-1) off-diagonal entries of A. A sum over one representative of each multiset of
 types (module `configurations`), averaged over the group, therefore gives the Hessian. At D=16, C=4
-this sum has 680 configurations instead of 2 125 764. If a `FullPopulation` is given, the sum has
-all its configurations.
+there are 680 representatives for 2 125 764 configurations. If `Manifold` gets a `FullPopulation`,
+the Hessian is a sum over all configurations of that problem.
 
 Named sectors are subspaces that the group maps onto themselves:
 
@@ -190,7 +190,7 @@ def _derivatives(state: FloatArray, law: Law, parameters: Parameters) -> Any:
 
 @cache
 def _compiled(size: int, degree: int) -> Any:
-    """Compiled derivatives by rows (alpha, A_i), shape (D, 1 + D), at weighted configurations."""
+    """Compiled gradients and Hessians in (1) by rows (alpha, A_i), from weighted configurations."""
     each = jax.vmap
 
     def share(row: Any, x: Any, nu: Any, scale: Any) -> Any:

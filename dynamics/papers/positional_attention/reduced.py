@@ -35,10 +35,10 @@ problems)."""
 MOST_PATCHES = 2**14
 """Maximum number of patches D; at this D the law of sums takes seconds, a time growing as D^2."""
 MOST_NUMBERS = 85_000_000
-"""Maximum count of numbers in all tables (680 MB), with which a gradient takes up to a second."""
+"""Maximum count of numbers in all spectral tables (680 MB); a gradient then takes up to 1 s."""
 TABLES, SPREAD = 10, 33.0
-"""The spectral method has TABLES tables. The number of sums z of probability above 1e-60 is SPREAD
-times the square root of the number of patches in a sum."""
+"""Number of spectral tables, each with a number per type and sum z; ratio of the number of sums z
+of probability above 1e-60 to the square root of the number of patches in z."""
 LAYOUT = Layout(("alpha", "gamma", "rho"), ((), (), ()), groups=("v", "A", "A"))
 
 
@@ -139,7 +139,7 @@ class ReducedPopulation(PositionalProblem, ExpectedProblem):
 
 
 def _check_size(parameters: Parameters) -> None:
-    """Raise InvalidRequest if tables exceed `MOST_NUMBERS`, or if D exceeds `MOST_PATCHES`."""
+    """Raise InvalidRequest if the spectral tables exceed `MOST_NUMBERS`, or D `MOST_PATCHES`."""
     patches, set_size = parameters.D, parameters.C
     kinds, sizes = (set_size + 1) * (set_size + 2) // 2, range(set_size, patches, set_size)
 
@@ -246,8 +246,8 @@ def predicted_seconds(parameters: Parameters) -> dict[str, float]:
 
 
 def _spectral_seconds(parameters: Parameters) -> float:
-    """Seconds of a spectral gradient, predicted from the sums z within 3 standard deviations."""
+    """Predicted seconds of a spectral gradient: time per sum z, times the number of likely sums."""
     widest = 2.0 * (parameters.D - parameters.C)
-    columns = min(6.0 * sqrt(0.5 * widest * parameters.q), widest) + 1.0
+    columns = min(6.0 * sqrt(0.5 * widest * parameters.q), widest) + 1.0  # mean z +- 3 std
     kinds = (parameters.C + 1) * (parameters.C + 2) // 2
     return (SECONDS_PER_SUM + SECONDS_PER_TYPE * kinds) * columns

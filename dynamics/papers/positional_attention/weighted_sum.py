@@ -5,7 +5,7 @@ A sum over all configurations is compiled to a reduced program
 (`dynamics.models.engine.reduced_risk`). Sampled configurations stay JAX arrays, since building a
 program for each draw takes longer than a run. A sampled sum is unbiased, with standard errors
 estimated from the sample. Late in training the gradient comes from configurations of probability
-below 1e-7. A sample of usual size lacks such configurations, so its standard error is too small.
+below 1e-7, which a sample of usual size lacks, so its standard error is too small.
 """
 
 from __future__ import annotations
@@ -277,7 +277,7 @@ def _terms(D: int, C: int, p: int) -> Any:
         little, small = xp.expm1(xp.minimum(delta, 1.0)), delta < 1.0
         off = xp.where(small, weight * jax.nn.sigmoid(margin) * little, large)
         sizes = abs(slopes).sum(axis=(0, 1))
-        # Derivatives of the softmax are differences of attentions, which alpha multiplies in F.
+        # Derivatives by gamma and rho are differences of attentions; rounding acts on each one.
         by_entries = reals["scale"] * abs(state[0]) * sizes[0]
         sizes = weight * (sizes + jax.numpy.array([0.0, 1.0, 1.0]) * by_entries)
         changed = off * abs(slopes.sum(axis=(0, 1))) + unit * sizes

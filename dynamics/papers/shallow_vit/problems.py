@@ -182,7 +182,7 @@ class VitProblem(TracedProblem):
         exact without noise. At the last finite state of a diverged run, observables may overflow.
         """
         flat = self.layout.flatten(state)
-        function = self._functions.compiled_observables  # rounding depends on batch size
+        function = self._functions.compiled_observables  # other batch sizes round differently
         fresh = self.evaluated(function, flat[None], payload=self._test)["observables"]
         masses = self.evaluated(self._masses, flat)[: len(self.tokens.labels)]
         order = dict(zip(self.order_names, self.order_parameters(flat), strict=True))

@@ -3,7 +3,7 @@ r"""Recursions of inner products and of the symmetric collapse, compared with a 
 *Inner products*: :math:`H = W_O V`, :math:`B = K^\top Q`, :math:`G_V = V^\top V`, :math:`G_K =
 K^\top K`, :math:`G_Q = Q^\top Q` and :math:`J = W_O W_O^\top` follow a closed recursion of gradient
 descent, with terms in :math:`\eta^2`, derived by `theory.papers.shallow_vit.recursion.gram`.
-Attention enters this recursion through three M x M matrices, for any d.
+Attention enters the recursion of inner products through three M x M matrices, for any d.
 
 *Symmetric collapse*: from a start with the symmetries of `theory.papers.shallow_vit.symmetry`, B
 keeps six distinct entries, and :math:`G_K` and :math:`G_Q` keep five each. The symmetries need
@@ -194,7 +194,7 @@ def _read(
 
 
 def _scores(result: Mapping[str, float], patterns: int) -> FloatArray:
-    """Matrix B from the 16 scalars, shape (M, M)."""
+    """Matrix of scores B = K^T Q from the 16 scalars, shape (M, M)."""
     classes, names = pairs(patterns)
     return np.asarray(np.array([result[f"B_{name}"] for name in names])[classes.labels])
 

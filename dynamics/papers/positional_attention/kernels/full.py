@@ -54,7 +54,7 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
     turned, moved = attention.T.copy(), np.zeros((size, size))
     for start in range(0, data.chances.size, BLOCK):
         x = data.values[start : start + BLOCK]
-        slope = size * state[0] * np.dot(x, turned)  # o of (1), then overwritten
+        slope = size * state[0] * np.dot(x, turned)  # o of (1), replaced below by dF/do
         for n in range(slope.shape[0]):
             row, margin = slope[n], 0.0
             for i in range(size):
@@ -79,7 +79,7 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
 
 
 def orbit_parameters(matrix, slope, attention, sets, scale, out):  # type: ignore[no-untyped-def]
-    """Write to `out`: gamma at 1, rho at 2, G at 3, rate of G at 5, association margin at 6."""
+    """Write to `out` gamma at index 1, rho at 2, G at 3, its rate at 5, association margin at 6."""
     size = attention.shape[0]
     same, other, count, own, rate = 0.0, 0.0, 0, 0.0, 0.0
     margin = np.inf
