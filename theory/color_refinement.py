@@ -12,8 +12,7 @@ equally often have the same *type*.
   every other twin. Equal colours without a root are not enough: all vertices of the disjoint union
   of a triangle and a square have one colour, but their rooted colourings differ.
 - All roots are refined at once on 64-bit hashes; a sum of hashes stands for a multiset of
-  neighbours. Equal true colours have equal hashes, so a collision can only make the result too
-  coarse.
+  neighbours. Equal true colours have equal hashes, so a collision can only coarsen the result.
 - The stability of the result is then checked in integers. Every stable colouring is at least as
   fine as the coarsest one, so a result that passes is the coarsest.
 """
@@ -105,8 +104,8 @@ class Refinement:
     """Stable colourings of a structure, one for each root.
 
     The array `twin_of`, shape (rows,), holds for each row its line in `refined`; `roots`, shape
-    (lines,), is the individualised vertex of each line. The array `refined`, shape (lines, n),
-    holds the colours of all vertices, shared by all lines and numbered by first appearance.
+    (lines,), is the individualised vertex of each line. Each line of the array `refined`, shape
+    (lines, n), is the colouring of one root; equal numbers are equal colours in all lines.
     """
 
     structure: RelationalStructure
@@ -179,7 +178,7 @@ def _refined(
 ) -> NDArray[np.int32] | None:
     """Colours by hashing, shape (lines, n), or None if a collision of hashes is detected.
 
-    Lines with equal sums of hashes are taken to have the same colours; one of them is counted.
+    Lines with equal sums of hashes should have the same colours, so one of them is searched.
     """
     blocks = _blocks(structure, roots)
     states = [_mix(_kinds(structure, roots[block]), salt) for block in blocks]
@@ -249,10 +248,10 @@ class _Neighbours:
         return entries - self._vertex * self._bound
 
     def starts(self, vertices: IntArray, copy: int) -> IntArray:
-        """First index and length of each vertex's neighbour list in a copy, shape (vertices, 2)."""
+        """Start and length of the neighbours of vertices in list number `copy`, (vertices, 2)."""
         begins = self._begins[vertices] + copy * self._vertex.size
         return np.column_stack([begins, self.degrees[vertices]])
 
     def along(self, begins: IntArray) -> IntArray:
-        """Indices of all entries if the list of each vertex begins at `begins`, shape (2 m,)."""
+        """Indices of all neighbours if those of each vertex begin at `begins`, shape (2 m,)."""
         return np.repeat(begins - self._begins, self.degrees) + np.arange(self._vertex.size)

@@ -8,7 +8,7 @@ the rule.
 
 - `Crossing`: an expression becomes non-negative.
 - `ExceedsRunMaximum`: a quantity exceeds the maximum of another quantity over the *whole* run. The
-  event depends on the horizon, which is stored with the event.
+  event depends on the horizon (length of the run), which is stored with the event.
 - `RisesAgain`: a quantity falls, then rises again; this event also depends on the horizon.
 
 `event_rules` parses rules as text:
@@ -23,8 +23,8 @@ the rule.
 ``"... after T0"``                        the search begins at the time of the event T0
 ========================================  =====================================================
 
-At rest, the sign of a rate is only rounding. A quantity at rest therefore neither stops nor starts
-growing, unless its rate is exactly 0 (see `Crossing`).
+At rest, the sign of a rate is only rounding. The rules ``stops growing`` and ``starts growing``
+therefore ignore rates below `RESOLUTION`, except an exact 0 after motion (see `Crossing`).
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class EventRule:
     """
 
     whole_run: ClassVar[bool] = False
-    """Whether the rule needs the whole run, so that the event depends on the horizon."""
+    """Whether the rule needs the whole run, so that the event depends on its length."""
 
     name: str
     meaning: str
@@ -127,7 +127,7 @@ class RisesAgain(EventRule):
 
     The search begins at the event ``after``, where the quantity has the value q0. The quantity must
     fall below q0, exceed :math:`q_0 + r |q_0|` later, and be above q0 at the end of the run. The
-    event is at the least value between the fall and the rise. A rise by less is not an event.
+    event is at the least value between the fall and the rise.
 
     Attributes
     ----------
@@ -248,7 +248,7 @@ def _rule(name: str, text: str, symbol: Letters) -> EventRule:
 
 
 def _resolution(expression: sympy.Expr) -> float:
-    """`RESOLUTION` for an expression of rates that is 0 at rest, where its sign is rounding."""
+    """`RESOLUTION` if an expression contains rates and is 0 where they are all 0, else 0."""
     rates = {symbol: 0 for symbol in expression.free_symbols if symbol.name.startswith("d_")}
     return RESOLUTION if rates and expression.subs(rates) == 0 else 0.0
 
@@ -332,7 +332,7 @@ def _read(node: ast.AST, symbol: Letters) -> Any:
 
 
 def _held(node: ast.AST, value: Any) -> Any:
-    """Copy of a number, as a float if its integers exceed 53 bits, or ModelError beyond floats."""
+    """Number, as a float if numerator or denominator exceeds 2^53; ModelError beyond floats."""
     import sympy
 
     if not value.is_number or value.is_real is not True:

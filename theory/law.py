@@ -160,7 +160,7 @@ def leading_axis(
 
 
 def _keys(structure: Any) -> dict[str, Any]:
-    """Name of each part of a sample in messages -> its key; empty for an array."""
+    """Keys of the parts of a sample, by the names of the parts in messages; empty for an array."""
     if isinstance(structure, Mapping):
         return {str(key): key for key in structure}
     many = len(structure) if isinstance(structure, (tuple, list)) else 0
@@ -182,7 +182,7 @@ def _is_row(value: Any) -> bool:
 
 
 def own_arrays(sample: Any) -> Any:
-    """Copy of a sample with copies of its arrays, since a law may reuse its arrays."""
+    """Copy of a sample with copies of its arrays, since ``law`` may overwrite them."""
     if isinstance(sample, np.ndarray):
         return sample.copy()
     if isinstance(sample, dict):

@@ -1,7 +1,7 @@
 r"""Models defined by a few functions: trained arrays at the start, data law, loss.
 
 The keyword arguments of the functions are the constants of the model, with the defaults of the
-arguments. The expectation has one of three forms:
+arguments. The risk, an expectation over the data, has one of three forms:
 
 1. ``law`` and ``loss``: a finite law, :math:`R(\theta) = \sum_s P_s\, \ell(\theta, s)`, exact;
 2. ``risk``: the population risk in closed form;
@@ -77,7 +77,7 @@ TABLES: Mapping[str, tuple[type, ...]] = {
     "limits": (tuple, list),
     "claims": (tuple, list, Mapping),
 }
-"""Part given as a plain value -> allowed types; names, events, sizes can also be functions."""
+"""Allowed types of each part given as a plain value; names, events, sizes can also be functions."""
 DECLARED = ("reduced", "sizes", "configurations", "names")
 """Parts that a declared reduction must define together."""
 SETTINGS = ("eta", "steps", "rule", "schedule", "stages")
@@ -298,7 +298,7 @@ class Model:
         self.constants  # raises ModelError for invalid constants  # noqa: B018
 
     def _check_tables(self) -> None:
-        """Raise ModelError for a table of a wrong type or with an unknown name."""
+        """Raise ModelError for a part of `TABLES` that has a wrong type or an unknown name."""
         for role, kinds in TABLES.items():
             value = getattr(self, role)
             if value is None or (role in LEADING and callable(value)):
@@ -363,7 +363,7 @@ class Model:
 
     @property
     def only_drawn(self) -> bool:
-        """Whether the law can only be sampled, not enumerated."""
+        """Whether the data law can only be sampled, not enumerated."""
         return self.law is None and self.risk is None
 
     @property

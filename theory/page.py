@@ -251,7 +251,7 @@ def _row(equation: tuple[Any, ...]) -> str:
 
 
 class Entry(sympy.Indexed):  # type: ignore[misc]
-    """Entry of an indexed letter of type `Entries`; products print it among their letters."""
+    """Entry of a letter of type `Entries`; a printed product sorts it among its letters."""
 
     @classmethod
     def class_key(cls) -> tuple[int, int, str]:
@@ -281,7 +281,7 @@ def functions(names: str) -> list[Any]:
 
 
 class _Readable:
-    """Rules common to the text and the LaTeX printer."""
+    """Printing rules shared by the text printer and the LaTeX printer."""
 
     def _print_Float(self, expr: sympy.Float) -> str:  # noqa: N802
         short = sympy.Float(f"{float(expr):.15g}", 15) if abs(float(expr)) < math.inf else expr

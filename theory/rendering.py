@@ -38,7 +38,7 @@ def closure_sections(
     """Sections on the scalars, the linear space and the conserved quantities of a closure.
 
     `entry_names` holds the array and position of every entry. `integrals` holds first integrals of
-    the flow beyond the laws of the closure, with their values.
+    the flow beyond the laws of the closure, with their values at the start.
     """
     equal, still = [], []
     for k, name in enumerate(closure.names[:MOST_SCALARS]):
@@ -103,7 +103,7 @@ def _entry(name: str) -> str:
 
 
 def _law(closure: Closure, law: ConservationLaw) -> sympy.Expr:
-    """Expression that a law with rational coefficients conserves."""
+    """Conserved quantity of a law with rational coefficients, as an expression."""
     letters = [sympy.Symbol(name, real=True) for name in closure.names]
     terms = zip(law.fractions, law.terms, strict=True)
     return sympy.Add(

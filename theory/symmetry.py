@@ -9,7 +9,7 @@ each *generator*; the group itself is never enumerated.
 
 Without a group, colour refinement of a relational structure (`theory.color_refinement`) finds
 classes; they stay equal if the gradient depends on stable colours only. Every orbit lies in one
-class.
+class of the refinement.
 """
 
 from __future__ import annotations
@@ -149,8 +149,8 @@ class Partition:
 class Classes:
     """Classes of index pairs that stay equal under training.
 
-    The array `labels` holds the class of each pair, numbered by first appearance row by row. Its
-    shape is (D, D), or (rows, columns) of a relational structure.
+    The array `labels` holds the class of each pair, numbered by first appearance row by row. The
+    shape of `labels` is (D, D), or (rows, columns) of a relational structure.
     """
 
     labels: IntArray

@@ -105,8 +105,8 @@ class UpdateRule:
         """Change of entries and their new memory, from gradients that include weight decay.
 
         Steps count from 1. `xp` is the array namespace, numpy or JAX; `norm` is the norm of the
-        gradient with respect to all entries. Traced values in `numbers` replace the attribute
-        `numbers`.
+        gradient with respect to all entries. Values in `numbers`, such as traced ones, replace the
+        attribute `numbers`.
         """
         known = {**self.constants, **(self.numbers if numbers is None else numbers)}
         if self.with_norm:
@@ -164,7 +164,7 @@ class Traced(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _traced(key: tuple[Any, ...]) -> Traced:
-    """Trace the function of a rule on numbers by JAX, into a table with constants as inputs."""
+    """Trace a rule for one entry by JAX, into a table whose inputs include the rule's constants."""
     import jax
 
     function, chosen, names, memory = key

@@ -4,8 +4,8 @@ A traced risk is stored as a table of its distinct values (`theory.program`), an
 evaluated exactly, in a finite field. From exact gradients, `refinement` finds the classes of equal
 entries, `linear` finds the smallest linear space, and `conservation` finds the conserved
 quantities. The gradient of a model that cannot be traced is compared in floats at some states
-(`checked`); the closure then has a lower grade. If a model states its symmetry, `orbits` computes
-the classes.
+(`checked`); this closure is checked, not proved. For a stated symmetry, `orbits` computes the
+classes.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Closure:
 
     @property
     def samples(self) -> int:
-        """Number of samples of the law; 0 if the risk is in closed form."""
+        """Number of samples of the data law; 0 if the risk is in closed form."""
         return 0 if self.sample_groups is None else int(self.sample_groups.labels.size)
 
     @property

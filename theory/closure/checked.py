@@ -17,7 +17,7 @@ STATES = 60
 SCALES = (0.1, 0.3, 1.0, 3.0, 10.0)
 """Standard deviations of the random displacements from the start; they are used in turn."""
 SAME = 1e-10
-"""Two gradients are equal if they differ by at most this times the largest one in their class."""
+"""Gradients of two entries are equal up to this difference, relative to the largest in a class."""
 
 
 def refine(

@@ -4,14 +4,14 @@ A linear combination :math:`c \cdot z` of the scalars :math:`z` is constant unde
 and under the flow if :math:`c` is orthogonal to the space of training.
 
 A quadratic form :math:`z^T S z` is constant under the flow if :math:`g(z)^T S z = 0` for the
-gradient :math:`g` everywhere in the space. The matrices :math:`S` are orthogonal to the matrices
-with the entries :math:`z_i g_j + z_j g_i`, evaluated at random points of the field. Quadratic forms
-that are constant on the whole space of training are left out. Gradient descent changes the value of
-a form at order :math:`\eta`.
+gradient :math:`g` everywhere in this space. The matrices :math:`S` are orthogonal to the matrices
+with the entries :math:`z_i g_j + z_j g_i`, evaluated at random points with coordinates in the
+finite field. Quadratic forms that are constant on the whole space of training are left out.
+Gradient descent over a fixed time changes a conserved form by an amount of order :math:`\eta`.
 
-Linear and quadratic laws are exact modulo three primes. Coefficients of laws are converted to
-fractions. If one coefficient of a law is not a small fraction (`modular.SMALL`), all coefficients
-of this law are computed in floats.
+Linear and quadratic conservation laws are exact modulo three primes. Their coefficients are
+converted to fractions. If one coefficient of a conservation law is not a small fraction
+(`modular.SMALL`), all its coefficients are computed in floats.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from theory.program import field
 from theory.program.field import Triples
 
 MOST_PRODUCTS = 640
-"""Maximum number of products in a search; if exceeded, pairs from different arrays are left out."""
+"""Maximum number of products of two scalars; above it, both scalars must be in the same array."""
 SPARE = 8
 """A search for quadratic laws uses this many random points more than it has unknowns."""
 DENOMINATOR, FRACTION = 64, 1e-9
@@ -128,7 +128,7 @@ class Products:
 
     @classmethod
     def of(cls, arrays: IntArray) -> Products:
-        """Products of all pairs; if these are too many, of pairs within an array, or none."""
+        """Products of all pairs, else of pairs in one array, else none: at most `MOST_PRODUCTS`."""
         pairs = np.array(list(combinations_with_replacement(range(arrays.size), 2))).reshape(-1, 2)
         if len(pairs) > MOST_PRODUCTS:
             pairs = pairs[arrays[pairs[:, 0]] == arrays[pairs[:, 1]]]
@@ -181,7 +181,7 @@ def quadratic_forms(
 def quadratic_laws(
     products: Products, forms: Triples, rows: FloatArray, at_start: FloatArray
 ) -> list[ConservationLaw]:
-    """Conservation laws from quadratic forms in the field, shape (forms, products, 3).
+    """Conservation laws from quadratic forms as triples of residues, shape (forms, products, 3).
 
     The array `rows`, shape (points, products), holds derivatives of the products along the gradient
     in floats.
@@ -194,7 +194,7 @@ def quadratic_laws(
 def _law(
     terms: Sequence[tuple[int, ...]], vector: Triples, rows: FloatArray, at_start: FloatArray
 ) -> ConservationLaw:
-    """Law with the coefficients `vector`, or with floats if one is not a small fraction."""
+    """Conservation law with the coefficients `vector`: fractions if all are small, else floats."""
     used = np.flatnonzero(vector.any(axis=1))
     numbers: Sequence[Fraction] | FloatArray = modular.fractions(vector[used])
     if not numbers:
@@ -208,7 +208,7 @@ def _law(
 def _stated(
     terms: Sequence[tuple[int, ...]], numbers: Sequence[Fraction] | FloatArray, at_start: FloatArray
 ) -> ConservationLaw:
-    """Law scaled to coprime integers, or to floats of size at least 1; the first is positive."""
+    """Law with coprime integers, or floats of size >= 1; its first coefficient is positive."""
     if isinstance(numbers[0], Fraction):
         whole = lcm(*(number.denominator for number in numbers))
         unit = Fraction(gcd(*(int(number * whole) for number in numbers)), whole)

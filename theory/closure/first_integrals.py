@@ -27,9 +27,9 @@ SAME = 1e-9
 SCALES, TRIALS = (1.0, 0.3, 0.1), 4
 """Standard deviations of random displacements from the start, and number of draws with each."""
 PLACES = tuple(map(sympy.Rational, ("1", "2", "1/3", "5/7")))
-"""Values tried in turn for both scalars; the first with only finite and nonzero ratios is used."""
+"""Absolute values tried for both scalars until all ratios of their rates are finite and nonzero."""
 U, V = sympy.symbols("_u _v", positive=True)
-"""Symbols for the absolute values of the two scalars of a law."""
+"""Symbols for the absolute values of the two scalars of a first integral."""
 
 Rates = Callable[[FloatArray], FloatArray]
 Pair = tuple[int, int]
@@ -40,8 +40,9 @@ def separating_pairs(
 ) -> list[Pair]:
     """Pairs (x, y) of scalars with a ratio of rates of the form a(x) b(y).
 
-    A pair is omitted if a law in `known` relates its two scalars. A pair is also omitted if the
-    rate of each scalar depends only on this scalar, because every such pair has a law.
+    A pair is omitted if a conservation law in `known` has no scalars outside the pair. A pair is
+    also omitted if the rate of each scalar depends only on this scalar, because every such pair has
+    a first integral.
     """
     count, joined = start.size, [set(law) for law in known]
     one, other = states_near(rates, start, 2, draw)
@@ -144,7 +145,7 @@ def _cancelled(quotient: sympy.Expr) -> sympy.Expr | None:
 
 
 def _regular(ratios: Mapping[tuple[int, int], sympy.Expr], place: sympy.Expr) -> bool:
-    """Whether all ratios are finite and nonzero if both scalars have the absolute value `place`."""
+    """Whether all ratios of rates are finite and nonzero if both scalars have the size `place`."""
     values = [ratio.subs({U: place, V: place}) for ratio in ratios.values()]
     return all(value.is_zero is False and value.is_finite is not False for value in values)
 
@@ -181,7 +182,7 @@ def change(
     law: sympy.Expr, letters: tuple[sympy.Symbol, sympy.Symbol], rates: tuple[float, float],
     at: Mapping[sympy.Symbol, float],
 ) -> float:  # fmt: skip
-    """Absolute rate of change of a law at a state, divided by the larger rate of its two terms."""
+    """Absolute rate of change of f(x) + g(y) at a state, relative to the larger rate of f or g."""
     slopes = [
         sympy.diff(law, letter).replace(sympy.DiracDelta, lambda *_: sympy.S.Zero)
         for letter in letters

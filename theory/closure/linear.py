@@ -1,11 +1,11 @@
 r"""Smallest linear space through the start that contains the trajectory of gradient descent.
 
-Training may stay in a linear space that is smaller than the space of equal entries. Examples are
-:math:`v = \alpha w_*` for a general :math:`w_*`, the eigenvectors of a covariance matrix, and the
-aligned modes of a deep linear network. The search in the field is exact: gradients at random points
-of start + span are added to the span until further points add no direction. Data that are not
-simple fractions need a search in floats. The result of this search is used only if all parts of
-gradients outside the span are rounding.
+Training may stay in a linear space that is smaller than the space of equal entries. Examples of
+such spaces are the multiples of a general vector :math:`w_*`, spans of eigenvectors of a covariance
+matrix, and the aligned modes of a deep linear network. The search in the finite field is exact:
+gradients at random points of start + span are added to the span until further points add no
+direction. Data that are not simple fractions need a search in floats. The result of the search in
+floats is used only if all parts of gradients outside the span are rounding errors.
 
 If parameter groups have different learning rates, the space of each group is searched separately.
 If the update rule is linear in the gradients, training stays in the linear space. With a rule such
@@ -32,13 +32,13 @@ Rates = Callable[[FloatArray], FloatArray]
 MOST_SCALARS = 600
 """Maximum number of classes; above it, no smaller linear space is searched for."""
 POINTS = 8, 64
-"""Minimum and maximum number of random points in a round of the search in the field."""
+"""Minimum and maximum number of random points in a round of the search in the finite field."""
 QUIET = 6
 """The search in floats ends after this many consecutive points without a new direction."""
 SIZES = (0.1, 0.3, 1.0, 3.0)
 """Root mean squares, used in turn, of the random displacements in the search in floats."""
 SIGNAL, NOISE = 1e-9, 2e-12
-"""A gradient's relative part outside the span is a direction above SIGNAL, rounding below NOISE."""
+"""Relative part of a gradient outside the span: a direction above SIGNAL, rounding below NOISE."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class LinearSpace:
 
 @dataclass(frozen=True)
 class Span:
-    """Span of directions in the field: rows of a reduced echelon form, and its pivot columns."""
+    """Linear span over the finite field: rows of its reduced echelon form, and pivot columns."""
 
     rows: Triples
     pivots: IntArray
@@ -123,7 +123,7 @@ def _outside(span: Span, slopes: Triples, groups: IntArray) -> Triples:
 
 
 def exact_basis(span: Span) -> FloatArray | None:
-    """Span in floats, shape (count, free), or None if a number is not a small fraction."""
+    """Basis of a span in floats, (count, free), or None if a number is not a small fraction."""
     found = [modular.fractions(row) for row in span.rows]
     if not all(found):
         return None

@@ -1,4 +1,4 @@
-"""Linear algebra modulo the primes of the field: echelon forms, null spaces, small fractions."""
+"""Linear algebra modulo the three `PRIMES`: echelon forms, null spaces, small fractions."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ def rank(rows: Triples) -> int:
 def echelon(rows: Triples) -> tuple[Triples, IntArray]:
     """Reduced row echelon form of a matrix, shape (m, n, 3), and its pivot columns.
 
-    Raises ArithmeticError if the pivots differ between the primes, which has a probability below
-    1e-6.
+    Raises ArithmeticError if the pivots differ between the primes, with probability below 1e-6.
     """
     parts = [_eliminated(rows[..., k].copy(), prime, True) for k, prime in enumerate(PRIMES)]
     pivots = parts[0][1]
@@ -82,7 +81,7 @@ def outside(vectors: Triples, span: Triples, pivots: IntArray) -> Triples:
 
 
 def fraction(triple: Triples) -> Fraction | None:
-    """Fraction equal to a number of the field, or None if it is not small (see `SMALL`)."""
+    """Fraction with given residues, or None if it is not small (see `SMALL`)."""
     found = field.read_back(triple)
     if found is None or max(abs(found.numerator), found.denominator) > SMALL:
         return None
@@ -90,6 +89,6 @@ def fraction(triple: Triples) -> Fraction | None:
 
 
 def fractions(row: Triples) -> tuple[Fraction, ...]:
-    """Fractions equal to the numbers of a row; empty if one of them is not small (see `SMALL`)."""
+    """Fractions with the residues of a row; empty if one of them is not small (see `SMALL`)."""
     found = [fraction(triple) for triple in row]
     return tuple(f for f in found if f is not None) if None not in found else ()

@@ -1,11 +1,11 @@
 r"""Classes of entries from a stated symmetry: orbits under signed permutations of index sets.
 
-If a law can only be sampled, a finite draw has no exact symmetry, so the user states the symmetry.
-``axes`` gives the index set of each axis of each array, or None for an axis that no generator
-permutes. Each generator maps index sets to permutations, or to pairs (permutation, signs). The
-generator maps an entry :math:`A_{ij}` to :math:`\sigma_i \tau_j A_{\pi(i)\pi'(j)}`, with signs
-:math:`\sigma` and :math:`\tau` and permutations :math:`\pi` and :math:`\pi'`. An entry that is
-mapped to minus itself stays 0.
+If a data law can only be sampled, a finite draw has no exact symmetry, so the user states the
+symmetry. ``axes`` gives the index set of each axis of each array, or None for an axis that no
+generator permutes. Each generator maps index sets to permutations, or to pairs (permutation,
+signs). The generator maps an entry :math:`A_{ij}` to :math:`\sigma_i \tau_j A_{\pi(i)\pi'(j)}`,
+with signs :math:`\sigma` and :math:`\tau` and permutations :math:`\pi` and :math:`\pi'`. An entry
+that is mapped to minus itself stays 0.
 """
 
 from __future__ import annotations

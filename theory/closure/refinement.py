@@ -1,13 +1,13 @@
 r"""Classes of entries that gradient descent keeps equal, by exact evaluations in a finite field.
 
 At first, entries are in one class if they are in the same array and have the same absolute value
-:math:`|\theta_i(0)|`. A round draws a random number of the field for each class, sets the entries
-of the class to this number times their signs, and evaluates the gradient. Frozen entries keep their
-initial value. An entry with a nonzero gradient moves in later rounds; if it starts at 0, the
-gradient gives its sign. A class is split if the signed gradients of its entries differ. The search
-ends after two rounds without a change. In every state, also at kinks, the signed gradients of each
-final class are equal, and the gradients of frozen entries are 0. This is colour refinement with the
-gradient as the colour.
+:math:`|\theta_i(0)|`. A round draws a random number of the finite field for each class, sets the
+entries of the class to this number times their signs, and evaluates the gradient. Frozen entries
+keep their initial value. An entry with a nonzero gradient moves in later rounds; if it starts at 0,
+the gradient gives its sign. A class is split if the signed gradients of its entries differ. The
+search ends after two rounds without a change. In every state, also at kinks, the signed gradients
+of each final class are equal, and the gradients of frozen entries are 0. This is colour refinement
+with the gradient as the colour.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from theory.program import field
 from theory.program.field import Triples
 
 Gradient = Callable[[Triples], Triples]
-"""Function from points, shape (n, points, 3), to gradients of the same shape."""
+"""Function from points as triples of residues, shape (n, points, 3), to gradients of this shape."""
 QUIET = 2
 """The refinement ends after this many consecutive rounds without a change."""
 
@@ -39,8 +39,8 @@ def refine(
 ) -> EntryClasses:
     """Coarsest classes of entries with equal gradients in every state.
 
-    `triples`, shape (n, 3), holds the start in the field. `arrays`, shape (n,), holds the number of
-    the array that contains each entry. With `opposite`, entries that differ only in sign share a
+    `triples`, shape (n, 3), holds the residues of `start`. `arrays`, shape (n,), holds the number
+    of the array that contains each entry. With `opposite`, entries that differ only in sign share a
     class.
     """
     size = start.size

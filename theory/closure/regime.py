@@ -14,7 +14,7 @@ class Regime:
     If `signs`, opposite entries with opposite gradients stay opposite (the rule is odd). If
     `spaces`, training stays in a linear space that contains the gradients (the rule is linear in
     past gradients). If `decay`, entries with zero gradient decay. If `by_array`, each array has its
-    own learning rate, as in stages. If `flow`, the quadratic laws of the gradient flow are listed.
+    own learning rate, as in stages. If `flow`, quantities conserved only by the flow are listed.
     """
 
     signs: bool = True

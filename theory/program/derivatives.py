@@ -2,7 +2,7 @@
 
 Derivatives are entered into the table of the values. At ties, derivatives agree with JAX: the
 derivative of a maximum is 1/2 by each of two equal operands, and that of ``abs`` at 0 is 1. A
-selection passes its adjoint to the chosen branch.
+``select`` passes its adjoint to the chosen branch.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def levels(values: Values) -> Iterator[Ids]:
 
 
 def _slopes(w: Algebra, operation: str, level: Ids) -> Terms:
-    """Position in `level` of each value, id of each of its operands, id of the derivative by it."""
+    """For each operand of the values: position of its value in `level`, id, derivative by it."""
     values = w.values
     sizes, index, coefficient = values.rows(level)
     owner = np.repeat(np.arange(level.size), sizes)

@@ -76,7 +76,7 @@ def _row_floats(
 
 
 Arithmetic = Mapping[str, Callable[..., Any]]
-"""Function of the operands of each operation; those of `ROWS` take (operands, coefficients)."""
+"""Mapping from each operation to a function of its operands (in `ROWS`, also of coefficients)."""
 
 
 def order(values: Values, roots: Iterable[int], given: Iterable[int]) -> list[int]:

@@ -27,7 +27,7 @@ NEAR_DENOMINATOR, NEAR = 10**4, Fraction(1, 2**50)
 """Maximum denominator of a fraction that replaces a float near it, such as a computed probability,
 and maximum relative difference between the fraction and the float."""
 GRID = 1 << 40
-"""Inverse of the spacing of the grid to which `on_grid` rounds."""
+"""Inverse of the spacing of the grid of fractions to which `on_grid` rounds floats."""
 LIMB = 1 << 16
 """A residue is split into two digits in this base, so that BLAS sums products of digits exactly."""
 

@@ -1,8 +1,8 @@
-"""Identities between values, tested by evaluating them in the field with tied inputs.
+"""Identities between values, tested in the finite field at inputs with equal entries.
 
-The inputs of the table include all trained entries. If tied entries get equal triples, two results
-with equal triples are equal for all values of the entries, the real constants and the weights, also
-at kinks. Two different values get equal triples with probability below 1e-9.
+The inputs of the table of values include all trained entries. If entries that stay equal get equal
+triples, two results with equal triples are equal for all values of such entries, the real constants
+and the weights, also at kinks. Two different values get equal triples with probability below 1e-9.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Part = tuple[str, Ids, Ids, Ids, Ids]
 
 
 class Identities:
-    """Evaluator of the values `roots`, shape (m,), in the field, at triples of the inputs."""
+    """Evaluator of the values `roots`, shape (m,), in the finite field, at given inputs."""
 
     def __init__(self, values: Values, roots: Ids) -> None:
         self.values, self.roots = values, np.asarray(roots)

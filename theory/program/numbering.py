@@ -20,7 +20,7 @@ from theory.program.operations import CODE, FLOATS, OPERATIONS, triple_of
 
 Ids = NDArray[np.int64]
 Rows = tuple[Ids, Ids, Ids]
-"""Number of operands in each row, ids of all operands, and ids of their constant coefficients."""
+"""Operands of values: their number for each value, their ids, and ids of their coefficients."""
 
 SAME_FLOAT = 2.0**-44
 """Constants are equal if their relative difference is at most this; see also `cancelled`."""
@@ -46,7 +46,7 @@ def spans(first: Ids, sizes: Ids) -> Ids:
 
 
 def rows_of(*columns: Ids) -> Callable[[Ids], Rows]:
-    """Function that returns the rows at given positions, with one operand from each column."""
+    """Function from positions to `Rows`, with one operand from each column for every position."""
     table = np.stack(columns, axis=1)
 
     def rows(chosen: Ids) -> Rows:
@@ -84,10 +84,10 @@ class Values:
     fraction; `most` is the maximum number of values. The arrays `triples`, `floats` (the number of
     a constant, else NaN), `constant`, `code` (operation, by `CODE`) and `depth` (length of the
     longest path to an input) have one element for each value. The array `index` lists the ids of
-    the operands of a value, from the position that `first` holds for this value. At the same
-    positions, `coefficient` holds the ids of the constants that multiply the operands in a sum (for
-    ``integer_pow``, of the exponent). `names` holds the name of each input; `simple` tells whether
-    all data are fractions with small denominators.
+    the operands of a value, from the position that `first` holds for this value. At the positions
+    of `index`, `coefficient` holds the ids of the constants that multiply the operands in a sum
+    (for ``integer_pow``, of the exponent). `names` holds the name of each input; `simple` tells
+    whether all data are fractions with small denominators.
     """
 
     def __init__(
@@ -141,14 +141,14 @@ class Values:
             return (triples * self._factors).sum(axis=-1, dtype=np.uint64)
 
     def _found(self, keys: NDArray[np.uint64]) -> Ids:
-        """Ids of the values with given keys; -1 for unknown keys."""
+        """Ids of the values with given keys (hashes of triples); -1 for unknown keys."""
         return np.array([self._known.get(key, -1) for key in keys.tolist()], dtype=np.int64)
 
     def enter(self, code: int, triples: Triples, rows: Callable[[Ids], Rows]) -> Ids:
         """Ids of the values with given triples, shape (n, 3); new values are appended to the table.
 
-        The function `rows` maps some of the positions 0, ..., n - 1 to the rows of the values
-        there.
+        The function `rows` maps some of the positions 0, ..., n - 1 to the operands and
+        coefficients of the values there.
         """
         keys, where, back = np.unique(self._keys(triples), return_index=True, return_inverse=True)
         ids = self._found(keys)
@@ -158,7 +158,7 @@ class Values:
             known, made = len(self._known), rows(where[new])
             if len(self._known) > known:
                 ids[new] = self._found(keys[new])
-            if (ids[new] < 0).all():  # `rows` has entered none of these values
+            if (ids[new] < 0).all():  # the call of `rows` has entered none of them
                 ids[new] = len(self) + np.arange(new.size)
                 self._append(code, triples[where[new]], made)
                 self._known.update(zip(keys[new].tolist(), ids[new].tolist(), strict=True))
@@ -258,7 +258,7 @@ class Values:
         """Ids of n results of an operation; the mask `fixed` marks results that are constants.
 
         The array `floats`, shape (n,), holds the numbers of these constants. The function `rows`
-        maps some of the positions 0, ..., n - 1 to the rows of the results there.
+        maps positions among 0, ..., n - 1 to operands and coefficients of the results there.
         """
         ids, moving = np.empty(fixed.size, dtype=np.int64), np.flatnonzero(~fixed)
         if moving.size < fixed.size:
@@ -334,7 +334,7 @@ class Values:
     ) -> Ids:
         """Ids of n sums with given triples, shape (n, 3); `rows` is called only for new sums.
 
-        The function `rows` maps some of the positions 0, ..., n - 1 to the rows of the sums there.
+        The function `rows` maps some of the positions 0, ..., n - 1 to the terms of the sums there.
         The mask `moving` marks the sums with a term that is not constant. For sums of constants,
         `floats` holds the value and `gross` the sum of the absolute terms.
         """
@@ -343,7 +343,7 @@ class Values:
         return self.results("sum", exact, ~moving, np.where(gone, 0.0, floats), rows)
 
     def merged(self, sizes: Ids, index: Ids, coefficient: Ids) -> Rows:
-        """Rows in which each operand occurs once, with the sum of its coefficients."""
+        """Rows of sums, in which each operand occurs once, with the sum of its coefficients."""
         owner = np.repeat(np.arange(sizes.size), sizes)
         order = np.lexsort((index, owner))
         owner, index, coefficient = owner[order], index[order], coefficient[order]

@@ -99,7 +99,7 @@ def softmax_triples(rows: Triples, counts: Triples) -> tuple[Triples, Triples]:
     mean = field.multiply(_total(field.multiply(counts, rows)), field.inverse(number))
     off = _difference(rows, mean[:, None])
     powers = field.hashed("exp of difference", off)
-    # Each power is hashed with all differences of its row, because a softmax depends on them all.
+    # Each exponential is hashed with all differences of its row: a softmax entry depends on all.
     kind = _total(field.multiply(counts, field.hashed("kind of row", off)))
     powers = field.hashed("power", powers, np.broadcast_to(kind[:, None], powers.shape))
     total = _total(field.multiply(counts, powers))

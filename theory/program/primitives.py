@@ -59,7 +59,7 @@ class Walk(Algebra, ABC):
         return self.linear((1, ONE), (-1, condition))
 
     def reduced(self, of: Callable[[Values, Ids], Ids], value: Ids, axes: Sequence[int]) -> Ids:
-        """Apply a function of rows, (m, k) -> (m,), along some axes."""
+        """Apply a function of rows of ids, (m, k) -> (m,), along some axes of an array of ids."""
         kept = [k for k in range(value.ndim) if k not in axes]
         moved = value.transpose([*kept, *map(int, axes)])
         shape = moved.shape[: len(kept)]

@@ -15,7 +15,7 @@ from theory.program.field import MAX_DENOMINATOR
 from theory.program.numbering import Values
 
 SHORT_PART = 3
-"""Minimum number of operations of a common part that gets a name."""
+"""Minimum number of operations of a common part of expressions that gets a name."""
 SHORT_PAGE = 80
 """Expressions get named common parts only if they have more operations than this in total."""
 SIMPLIFIED = 120

@@ -1,10 +1,10 @@
 r"""Information gap of equation (4.1), and its exact form at finite size.
 
 At Q = 0 every key has the attention 1/P, so the rates :math:`\alpha_0` of Phi_0 and
-:math:`\alpha_m` of Phi_m (Lemma 5.1) are moments of hypergeometrically distributed numbers. A local
-patch has the attention :math:`A_0 \sim P^{\kappa_c - 1}` to the global area and :math:`A_m \sim
-P^{\kappa_s - 1}` to its own area m. With :math:`\alpha_m \sim A_m` and :math:`|\alpha_0| \sim
-A_0^2`,
+:math:`\alpha_m` of Phi_m (Lemma 5.1) are moments of the numbers of unmasked patches in areas, which
+are hypergeometric. A local patch has the attention :math:`A_0 \sim P^{\kappa_c - 1}` to the global
+area and :math:`A_m \sim P^{\kappa_s - 1}` to its own area m. With :math:`\alpha_m \sim A_m` and
+:math:`|\alpha_0| \sim A_0^2`,
 
 .. math:: \rho(0) = \frac{|\alpha_0|}{\alpha_m} \sim P^\Delta, \qquad
    \Delta = (1 - \kappa_s) - 2 (1 - \kappa_c).

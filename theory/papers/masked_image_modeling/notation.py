@@ -12,7 +12,7 @@ the ratio of the rates of Phi_0 and Phi_m, the correlations of p with the featur
 - ``E1``: Phase I, stage 1, ends with
   :math:`\Phi_0 \leq -(\Delta_{\mathrm{eff}}/2 - 0.01) \ln P / U`. The paper has Delta in place of
   :math:`\Delta_{\mathrm{eff}}`, as in ``E1p``.
-- ``E2``: the dominant effect switches with :math:`\rho \leq 1` (Lemma 5.3).
+- ``E2``: the rate of Phi_m reaches that of Phi_0 in size, :math:`\rho \leq 1` (Lemma 5.3).
 - ``E3``: Phase I, stage 2, ends; its threshold uses c = 0.1, by convention.
 - ``E4``: rapid growth ends; half of p's attention is on unmasked patches of area m. ``E4p`` uses
   the paper's threshold, :math:`\Phi_m \geq (1 - \kappa_s) \ln P / L`.
@@ -21,8 +21,8 @@ the ratio of the rates of Phi_0 and Phi_m, the correlations of p with the featur
   adds nothing to the loss.
 - ``E4_global`` and ``E5_global``: E4 and E5 hold for the global patch and its own area.
 
-Rules are evaluated from the start of training, or from the event that ``after`` names. A rule is
-used only if its ``guard`` is positive, because otherwise it could hold at time 0.
+Rules are evaluated from the start of training, or from the event that ``after`` names. A rule
+counts only while its ``guard`` is positive, because otherwise it could hold at time 0.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ def _ratio() -> Callable[..., Any]:
 
 @cache
 def _motion() -> tuple[Callable[..., Any], ...]:
-    """Phi_m as a function of scaled time; Phi_0, when rho is 1 and at scaled time 1, of rho(0)."""
+    """Phi_m of the scaled time, then Phi_0 of rho(0), when rho is 1 and at scaled time 1."""
     motion = leading_motion()
     at_switch = motion.Phi_0.subs(motion.scaled, motion.switch)
     at_end = motion.Phi_0.subs(motion.scaled, 1)

@@ -9,10 +9,10 @@ patches q of one colour have equal :math:`\Upsilon_{p\to q}`, and areas of one c
 :math:`\Phi_{p\to v}`. Patches p of one *type* have equal rows.
 
 Proof. Masks are exchangeable, so the increment of :math:`\Upsilon_{p\to q}` depends only on the
-areas that contain q, and on the composition of these areas and of their clusters. A composition is
-the number of patches for each pair of values of Ups and Phi. In a stable colouring, the
-compositions are the same for all q of one colour. Entries of one colour start equal and therefore
-stay equal. The orbits of automorphisms can only be finer than these classes.
+areas that contain q, and on the composition of these areas and of their clusters. The composition
+of an area or cluster is its number of patches for each pair of values of Ups and Phi. In a stable
+colouring, the compositions are the same for all q of one colour. Entries of one colour start equal
+and therefore stay equal. The orbits of automorphisms can only be finer than these classes.
 
 The name of a class has one word for each cluster, or a single word if all clusters have the same.
 The word *own* denotes the area of p, *global* the global area, and *other* another local area

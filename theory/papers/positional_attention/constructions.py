@@ -162,7 +162,7 @@ def sharp_error(law: tuple[int, int, float], p: int = 3, group: int = 1) -> Sign
 
 
 def _jumped(law: FloatArray, jumps: list[tuple[int, float]], margin: int) -> FloatArray:
-    """Law of the sum with one more independent group; `margin` values at each end stay zero."""
+    """Law of a sum plus one independent group of sets; `margin` values at each end stay zero."""
     new = np.zeros_like(law)
     low, high = margin, law.size - margin
     for jump, weight in jumps:

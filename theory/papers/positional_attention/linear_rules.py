@@ -9,8 +9,8 @@ below is that for y = +1, averaged over the signal sets.
 With equal weights, the score is Z, the sum of all values. For y = +1, Z is C plus a walk of D - C
 independent steps in {-1, 0, 1}. This walk is a mixture of simple symmetric walks, so P(walk = k)
 decreases in |k| in steps of two. Hence :math:`P(Z = k \mid +) \geq P(Z = k \mid -)` for k > 0, and
-the best link is sign(Z), with error P(Z < 0) + P(Z = 0)/2. Let m = q(D - C). The error exceeds 1/8
-if m is above about :math:`c\, C^2`, where :math:`c \to 1/\Phi^{-1}(7/8)^2` as C grows.
+the best link is sign(Z), with error P(Z < 0) + P(Z = 0)/2. The error of sign(Z) exceeds 1/8 if m =
+q(D - C) is above about :math:`c\, C^2`, where :math:`c \to 1/\Phi^{-1}(7/8)^2` as C grows.
 
 With unequal weights and an increasing link, the error can be smaller. If the weights of one set are
 slightly reduced, the sign of the score is that of Z unless Z = 0. If Z = 0, the set with reduced
@@ -28,14 +28,14 @@ bounds hold for every algorithm.
 Without samples, the probability of x given y = +1 is proportional to the expected number of sets
 that are all +1, :math:`\binom{n_+}{C}` with :math:`n_+` the number of patches at +1. The best
 classifier compares :math:`\binom{n_+}{C}` with :math:`\binom{n_-}{C}`, where :math:`n_-` is the
-number of patches at -1. This classifier is the rule sign(Z), because Z is :math:`n_+ - n_-`. So
+number of patches at -1. This comparison is the rule sign(Z), because Z is :math:`n_+ - n_-`. So
 `sign_rule_error` is the minimum error of all classifiers, not only of linear rules.
 
 With N samples, patches outside the signal sets carry no information on the partition. Let the
 algorithm know the signal sets of all samples, which are k of the L sets, and whether the signal set
-of the test point is among these k sets. If it is a new set, the k sets are independent of the
-label, and the partition of the other D - kC patches is uniform, so sign(Z) on these patches is
-optimal. This knowledge does not increase the error, so without it
+of the test point is among these k sets. If the test point has a new signal set, the k sets are
+independent of its label, and the partition of the other D - kC patches is uniform, so sign(Z) on
+these patches is optimal. Knowing these sets does not increase the error, so without this knowledge
 
 .. math:: \text{error} \geq E_k\big[(1 - k/L)\, \mathrm{errZ}(D - kC, C, q)\big],
 

@@ -47,9 +47,9 @@ The leading part of T in (4) is a positive factor times :math:`\kappa` times
 
 For beta > 0, gamma grows faster than rho if q is below :math:`q_c = (hC + \kappa/4)/(1 +
 \kappa/4)`. As :math:`\nu D^{3(p-1)/(2p)} \to 0`, the number h of (6) tends to
-:math:`(p-1)/(2(2p-1))`. In this limit gamma grows faster than rho at every q if p = 3 and C >= 5.
-At a fixed nu the linear part of F dominates for large D, where h tends to 0 and :math:`q_c` to
-:math:`\kappa/(4+\kappa)`.
+:math:`(p-1)/(2(2p-1))`. With this limit of h, gamma grows faster than rho at every q if p = 3 and C
+>= 5. At a fixed nu the linear part of F dominates for large D, where h tends to 0 and :math:`q_c`
+to :math:`\kappa/(4+\kappa)`.
 
 **Many patches at a fixed mean** :math:`\lambda = q(D-C)`. For large D, F becomes :math:`a Z^p + b
 Z` with constants a and b, and T of (4) becomes :math:`C\{(\kappa + Z)^{p-1} - Z^{p-1}\}`. With w(k)
@@ -59,15 +59,15 @@ the mean of :math:`\varsigma` on Z = k,
    \sum_{k>0} k\,F'(k)\,(w(k) - w(-k)) = 0. \qquad (7)
 
 The logarithm of the quotient of Bessel functions, divided by k, decreases with k (measured, not
-proved), but F(k)/k does not. Hence w(k) - w(-k) changes its sign once as k grows, from + to -. For
-p = 3, F' increases with k, so this sign change of w(k) - w(-k) implies :math:`E[\varsigma Z] \geq
-0`. For p = 3 and beta > 0, therefore :math:`E[\varsigma T] = C\kappa\,E[\varsigma(\kappa + 2Z)] >
-0`, and gamma grows faster than rho at every mean.
+proved), but F(k)/k does not decrease. Hence w(k) - w(-k) changes its sign once as k grows, from +
+to -. For p = 3, F' increases with k, so this sign change of w(k) - w(-k) implies :math:`E[\varsigma
+Z] \geq 0`. For p = 3 and beta > 0, therefore :math:`E[\varsigma T] = C\kappa\,E[\varsigma(\kappa +
+2Z)] > 0`, and gamma grows faster than rho at every mean.
 
-At a fixed mean, :math:`\alpha^p` is a/D, or :math:`(b/(\nu D))^p` for large :math:`\nu D^{1-1/p}`.
-The rate (2) therefore falls like :math:`D^{-2}` first, and like :math:`\nu^{-p} D^{-(p+1)}` for
-larger D. `dynamics.verdicts.positional_attention.plateau` measures whether the sign of the rate of
-gamma - rho on the plateau predicts the end of training.
+At a fixed mean of :math:`q(D-C)`, :math:`\alpha^p` is a/D, or :math:`(b/(\nu D))^p` for large
+:math:`\nu D^{1-1/p}`. The rate (2) therefore falls like :math:`D^{-2}` first, and like
+:math:`\nu^{-p} D^{-(p+1)}` for larger D. `dynamics.verdicts.positional_attention.plateau` measures
+whether the sign of the rate of gamma - rho on the plateau predicts the end of training.
 """
 
 from __future__ import annotations
@@ -94,9 +94,9 @@ class Numbers(NamedTuple):
     """Joint law of the numbers of random patches at +1 and at -1, and sums over these patches.
 
     The array `chance`, shape (D - C + 1, D - C + 1), holds the probability of a random patches at
-    +1 and b at -1. For each value x, `mates` holds an array of the shape of `chance`. Its entry (a,
-    b) is the expectation of the indicator of (a, b) times the sum of z_i - x over all random
-    patches i of value x, with z_i the sum of the set of patch i.
+    +1 and b at -1. For each value x, `mates` holds an array of the shape of `chance`. The entry (a,
+    b) of `mates[x]` is the expectation of the indicator of (a, b) times the sum of z_i - x over all
+    random patches i of value x, with z_i the sum of the set of patch i.
     """
 
     chance: Array

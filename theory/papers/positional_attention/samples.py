@@ -65,8 +65,7 @@ class SignalSets:
         """Map uniform numbers to the values of a mixed random set, both of shape (count, set size).
 
         Patches are drawn in sequence. As long as all earlier patches have the same sign, the
-        probability of this sign is multiplied by the probability that a later patch does not have
-        it.
+        probability of this sign is multiplied by the probability that a later patch lacks it.
         """
         plain, x = self.q / 2, np.empty_like(chance)
         # `plus`: all patches so far are +1; `minus`: all patches so far are -1.

@@ -7,9 +7,8 @@ value z/C, so a sample with y = +1 has
 
 .. math:: F = C\,act(D\alpha) + \sum_{l} C\,act(D\alpha z_l / C). \qquad (1)
 
-F is smallest if every random set has :math:`z = -\kappa C`. In this case, the part of F of degree p
-is :math:`C (D\alpha)^p (1 - (L-1) \kappa^p)`, and its linear part is :math:`\nu D\alpha\,C (1 -
-(L-1)\kappa)`.
+F is smallest if every random set has :math:`z = -\kappa C`; its part of degree p is then :math:`C
+(D\alpha)^p (1 - (L-1) \kappa^p)`, and its linear part is :math:`\nu D\alpha\,C (1 - (L-1)\kappa)`.
 
 **Proposition.** Let q < 1. Some (alpha, gamma, rho) has yF > 0 on every sample of the law if and
 only if :math:`(L-1)\,\kappa^p < 1` (`criterion`). If :math:`(L-1)\,\kappa^p \geq 1` and L >= 3, the
@@ -31,11 +30,11 @@ in this case F is 0 by the exchange of the two sets. Let H be the part of F of d
 - If no random patch has a positive attended value (always for L >= 4), Jensen's inequality gives
   :math:`H \leq C (u^p + (L-1) v^p)`. This bound on H is :math:`C (1 - (L-1) \kappa^p) \leq 0` at e
   = 0, decreases with e while :math:`u > |v|`, and is at most :math:`-(L-2)\,C |v|^p` for larger e.
-- If some random patch has a positive attended value, then L = 3 and kappa < 1, hence C >= 5. In
-  this case, attended values of random patches are at most Xi, and :math:`\Gamma < \Xi`. Let h be
-  the attended value of the patches at -1, and :math:`h_0 \leq \Xi` that of the patches at 0. The
-  sum of u and h is :math:`\Gamma - (2C-3)\,\Xi \leq -(2C-4)\,\Xi`. For any signs of u and h, a
-  negative term of :math:`H = C u^p + 2(C-1) h^p + 2 h_0^p` outweighs all positive terms.
+- If some random patch has a positive attended value, then L = 3 and kappa < 1, hence C >= 5;
+  attended values of random patches are then at most Xi, and :math:`\Gamma < \Xi`. Let h be the
+  attended value of the patches at -1, and :math:`h_0 \leq \Xi` that of the patches at 0. The sum of
+  u and h is :math:`\Gamma - (2C-3)\,\Xi \leq -(2C-4)\,\Xi`. For any signs of u and h, a negative
+  term of :math:`H = C u^p + 2(C-1) h^p + 2 h_0^p` outweighs all positive terms.
 
 Hence F < 0 for every alpha > 0. For alpha < 0, the sample whose random patches are all 0 has F < 0.
 

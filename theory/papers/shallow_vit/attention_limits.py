@@ -22,7 +22,7 @@ be positive. In given samples, let a pattern's tokens in positive samples be the
 tokens, and its tokens in negative samples the share b. The queries of this pattern contribute at
 most the maximum of :math:`a\,\text{mass}_+ + b\,\text{mass}_-`, which is attained at :math:`s = (q
 \sqrt a - \sqrt b) / (q \sqrt b - \sqrt a)`. If one of a and b is at least :math:`q^2` times the
-other, the supremum is the greater of the two (`ceiling_of_samples`).
+other, the supremum of this contribution is the greater of a and b (`ceiling_of_samples`).
 
 **Start.** The rows of :math:`W_O^{(0)}` are Gaussian, so their directions are uniform on the sphere
 of :math:`R^{m_a}`. The share of directions within an angle theta of a given direction is

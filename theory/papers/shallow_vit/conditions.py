@@ -50,7 +50,7 @@ def least_batch(share: float, sigma: float, delta: float, tau: float = 0.0) -> f
 
 
 def derived_batch(share: float, sigma: float, delta: float, tau: float = 0.0) -> float:
-    """Left side of (70), a batch size, at alpha_* = `share`; inf if its base is <= 0."""
+    """Batch size on the left of (70), at alpha_* = `share`; inf if the bracket in (70) is <= 0."""
     s, damped = sigma + tau, exp(-(delta + tau))
     gap = (1 - s) * damped * share / 2 - s * damped
     return gap**-2 if gap > 0 else inf

@@ -44,7 +44,7 @@ Stated = Mapping[Any, Any]
 TOKENS = {d: 2, m_a: 1, m_b: 1, m: 1, L: 3}
 """Sizes of the small case of one sample, whose matrices are written out entry by entry."""
 PATTERNS = {M: 3, m: 2}
-"""Sizes of the small case on patterns, whose matrices are written out entry by entry."""
+"""Sizes of the small case of three patterns, whose matrices are written out entry by entry."""
 
 
 def attention_of_tokens(counts: tuple[int, ...]) -> list[bool]:
@@ -131,7 +131,7 @@ def _slopes(loss: sympy.Expr, entries: sympy.Matrix, back: Any) -> tuple[sympy.E
 def _back(
     weights: sympy.Matrix, attention: sympy.Matrix
 ) -> tuple[Mapping[Any, Any], Mapping[Any, Any], Mapping[Any, Any]]:
-    """Substitutions that replace column sums, exponentials, and the last row of the attention."""
+    """Substitutions for column sums, for exponentials, and for the last row of the attention."""
     totals = sympy.symbols(f"tot_:{weights.cols}", positive=True)
     last = weights.rows - 1
     sums = {sympy.Add(*weights.col(j)): totals[j] for j in range(weights.cols)}
@@ -203,7 +203,7 @@ def gradients(stated: Stated | None = None) -> Evidence:
 
 
 def pattern_closure(stated: Stated | None = None) -> Evidence:
-    """Check, without noise, the attention, the derivatives by H and B, and the step on patterns."""
+    """Check training without noise: attention P, derivatives by H and B, steps of W_O, V, K, Q."""
     stated = stated_closure() if stated is None else stated
     sums = attention_of_tokens((2, 1, 1))
     derived, full = recursion.closure(), gradients()
@@ -222,7 +222,7 @@ def pattern_closure(stated: Stated | None = None) -> Evidence:
 
 
 def gram_form(stated: Stated | None = None) -> Evidence:
-    """Compare typed steps of the inner products with those derived from the step on patterns."""
+    """Compare typed steps of the inner products with those derived from steps of W_O, V, K, Q."""
     stated = stated_gram() if stated is None else stated
     derived = recursion.gram()
     findings, holds = [], True

@@ -1,4 +1,4 @@
-r"""Reduced dynamics: training on patterns, its Gram form, and the collapse to 16 attention scalars.
+r"""Reduced dynamics: steps of W_O, V, K and Q, of inner products, and of 16 attention scalars.
 
 Without noise every token is one of M patterns, the columns of :math:`\mu`. Let :math:`V = W_V \mu`,
 :math:`K = W_K \mu` and :math:`Q = W_Q \mu`. The network depends on its weights only through
