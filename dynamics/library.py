@@ -8,7 +8,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 STARTS = re.compile(r"^(def start\b|start\s*=)", re.MULTILINE)
-"""Pattern of a definition of ``start``, which only library models have in their folder."""
+"""Pattern of a definition of ``start``, by which a file is recognized as a library model."""
 
 
 def library_file(name: str) -> Path:

@@ -128,7 +128,7 @@ def check_cost(
 ) -> None:
     """Refuse a size whose cost exceeds `most`, and suggest the largest affordable size.
 
-    The function `cost` must increase with the size. The text `unit` follows a cost in the message.
+    The function `cost` must increase with the size. The unit of `cost` and `most` is named `unit`.
     If `sizes` (ascending) are given, the suggestion is one of them.
     """
     if cost(value) <= most:

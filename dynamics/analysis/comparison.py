@@ -35,8 +35,8 @@ from dynamics.validation import InvalidRequest
 ROUNDING = 1e-11
 """A deviation between the full and the reduced run of at most this size counts as rounding."""
 GROWN = 1e5
-"""Rounding explains a deviation up to this multiple of the error of one step times the growth
-factor of perturbations. The error of one step is rounding, or the tolerance of a flow."""
+"""Rounding explains deviations up to `GROWN` * (error of one step) * (growth of perturbations since
+the start). The error of one step is rounding, or the tolerance of a flow."""
 WRONG = "the reduction is wrong"
 BELOW = 1e-6
 """A step's direction is unknown if the gradient's rounding error exceeds this fraction of the
@@ -161,7 +161,7 @@ def _deviations(
     for problem, (first, run) in zip(fulls, pairs, strict=True):
         values = problem.orbit_values(run.states[:common])
         for name, largest in deviations.items():
-            # A scalar is compared with all its entries, an array with an array of the same shape.
+            # A scalar is compared with all entries that it represents, an array entry by entry.
             one = first[name][:common].reshape(common, -1)
             distance = np.abs(values[name].reshape(common, -1) - one)
             np.maximum(largest, distance.max(axis=1), out=largest)
@@ -188,8 +188,8 @@ def _common(one: Trajectory, two: Trajectory) -> int:
 def explanation(result: Comparison, reduced: Any, full: Any) -> str:
     """Explain why the reduced and the full run of a model file deviate, or report instability.
 
-    If the runs deviate, the text names the entry that leaves the reduction. If no entry leaves the
-    reduction, the text says whether the measured growth of rounding errors explains the deviation.
+    If the runs deviate, the text says where the gradient leaves the closed space. If no gradient
+    leaves it, the text says whether the measured growth of rounding errors explains the deviation.
     If the runs agree, the text says when a full run from a perturbed start leaves the closed space,
     and is empty if the run stays.
     """

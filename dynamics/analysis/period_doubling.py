@@ -29,10 +29,10 @@ KICK = 1e-6
 SMALLEST = 1e-3
 """Minimum scale of an entry, relative to the largest entry; entries near 0 have this scale."""
 UNEQUAL = (5.0**0.5 - 1.0) / 2.0
-"""Increment, modulo 1, between the perturbations of successive entries. With the golden ratio no
-two perturbations are equal, so entries that start equal separate."""
+"""Entry k is perturbed by `KICK` times its scale times 1 - (k `UNEQUAL` mod 1) / 2. With the golden
+ratio these factors differ for all k, so entries that start equal separate."""
 LASTING = 1e-4
-"""An alternation is visible if its amplitude exceeds this fraction of the entry's scale."""
+"""An entry's alternation is visible if its amplitude exceeds this fraction of its scale."""
 KEPT = 0.9
 """An alternation lasts if its amplitude in the second half of the last states exceeds this fraction
 of its amplitude in the first half. At 0.2 percent below the stability limit the amplitude already
@@ -123,7 +123,7 @@ def late_states(problem: Problem, start: FloatArray, eta: float, steps: int) -> 
 
 
 def alternates(problem: Problem, start: FloatArray, eta: float, steps: int = STEPS) -> bool:
-    """Whether a trial of descent ends in a visible, lasting alternation of an entry."""
+    """Whether descent from near `start` ends in a visible, lasting alternation of an entry."""
     states = late_states(problem, start, eta, steps)
     if states is None:
         return False
@@ -143,7 +143,7 @@ def _scales(start: FloatArray) -> FloatArray:
 
 
 def _first(condition: Callable[[float], bool], limit: float, widest: float) -> float:
-    """Lowest eta, from half to `widest` times the limit, that meets a condition, or infinity."""
+    """Lowest eta of [0.5, `widest`] times the stability limit that meets a condition, or inf."""
     grid = limit * np.geomspace(0.5, widest, 120)
     first = next((k for k, eta in enumerate(grid) if condition(eta)), None)
     if not first:

@@ -7,9 +7,9 @@ the closed space, no entry is `LEFT` away from it while
 
 .. math:: \Phi(\tau) < \mathrm{LEFT} / (\mathrm{OFF} \sqrt{n}). \qquad (1)
 
-If (1) fails, full training from `STARTS` perturbed starts decides on stability. Gradient descent
-always needs full training, because large steps may repel by themselves. The full flow uses an
-explicit integrator, because an implicit one damps perturbations below its tolerance.
+If (1) fails, full training from `STARTS` perturbed starts decides on stability. For gradient
+descent full training always decides, because large steps may repel even if (1) holds. The full flow
+uses an explicit integrator, because an implicit one damps perturbations below its tolerance.
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ def least_curvature(full: Any, state: FloatArray) -> float:
 
 
 def _largest(product: Any, start: FloatArray) -> float:
-    """Rough absolute value of the largest eigenvalue, by power iteration."""
+    """Rough largest absolute eigenvalue of the linear map `product`, by power iteration."""
     image, size = start, float(np.linalg.norm(start))
     for _ in range(12):
         if size == 0.0:

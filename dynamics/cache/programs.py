@@ -2,9 +2,9 @@
 
 Most programs of this package take longer to compile than to run. XLA spends a third of the
 compilation time in its fusion emitters and a tenth in its highest optimization levels; neither
-speeds up the training of a library model. Optimization level 0 would save a further third, but
-double the run time of the thousands of calls that find the closure of a large model. One thread
-generates the code of a program, because several processes share the cores.
+speeds up the training of a library model. Optimization level 0 would save a third of the remaining
+compilation time, but double the run time of the thousands of calls that find a large model's
+closure. One thread generates the code of a program, because several processes share the cores.
 """
 
 from __future__ import annotations

@@ -136,7 +136,7 @@ def _flags_of_figure(request: CommandRequest, name: str) -> dict[str, Any]:
 
 
 def _columns(table: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Lines of tables; a row joins the previous table if the columns of one contain the other's."""
+    """Lines of tables; a row joins the table above it if either has all columns of the other."""
     blocks: list[list[Mapping[str, Any]]] = []
     shared: set[str] = set()
     for row in table:

@@ -104,7 +104,7 @@ def writable(path: Any, endings: tuple[str, ...]) -> Path:
 def table_path(
     flags: Mapping[str, Any], name: str = "csv", endings: tuple[str, ...] = (".csv",)
 ) -> Path | None:
-    """Checked path of the table that the flag `name` requests; None if this flag is missing.
+    """Checked path of the table that the flag `name` requests, or None without the flag.
 
     Raises InvalidRequest if the file cannot be written, or if it exists and neither ``force`` nor
     ``resume`` is given.

@@ -34,13 +34,13 @@ SHOWN = ("G", "risk", f"{HELD_OUT}risk", "error")
 """Observables whose final values are printed."""
 SYMMETRIC = "symmetric"
 MOST_ROWS, MOST_SHOWN = 12, 10
-"""Maximum number of scalars that are printed completely; number of scalars printed otherwise."""
+"""Up to `MOST_ROWS` scalars are all printed; of more, the `MOST_SHOWN` of largest magnitude."""
 NOTE = 96
 """Width of a footnote, in characters."""
 MEMORISED = 0.5
 """Ratio of training to test error below which the samples are reported as memorized."""
 MEMORISED_FROM = 50.0
-"""Minimum time of a run; a shorter run without patch association is not called memorization."""
+"""Minimum time (sum of learning rates) of a run whose samples may be reported as memorized."""
 
 
 def document(result: Result) -> dict[str, Any]:
@@ -246,7 +246,7 @@ def _lapsed(system: System, run: Trajectory, name: str) -> bool:
     rule, final = rules.get(name), _final(run)
     if not run.events[name] or rule is None:
         return False
-    if name in SAMPLED and name in final:  # the value is the share of rows that meet the condition
+    if name in SAMPLED and name in final:  # value: share of rows of A that meet the condition
         return final[name] < 1.0
     known = {n: v for n, v in (dict(run.parameters) | final).items() if isinstance(v, (int, float))}
     if not rule.latex:  # an event rule of a model file has no LaTeX
@@ -301,7 +301,7 @@ def departs(result: Any) -> bool:
 
 
 def _departures(system: System, result: Comparison) -> list[str]:
-    """Line of every state: its times of departure from the reduced run, and final deviation."""
+    """One line of text for each state: times of departure from the reduced run, final deviation."""
     times = [result.departures(share) for share in DEPARTURE_SHARES]
     heads = "".join(f"{f'{100 * share:g} %':<26}" for share in DEPARTURE_SHARES)
     lines = ["", f"{'away for good by':<20}{heads}at the end (relative)"]

@@ -116,7 +116,7 @@ def execute(request: CommandRequest) -> int:
     if table := files.table_path(flags):
         _outside(table, out, "csv")
     seeds = _seeds(request, full)
-    # If a seed also draws the reduced start or samples, each seed has its own reduced run.
+    # If the reduced problem has a random start or samples, each seed has its own reduced run.
     reduced_seeds = seeds if "seed" in system.sampling_options else [{}]
     checkpoint = CommandCheckpoint()
     if not isinstance(settings.get("rule"), list):
@@ -264,7 +264,7 @@ def _compared(
 
     how = settings if "time" in settings else {**settings, "checkpoint": file}
     with warnings.catch_warnings():
-        # A message printed below explains the deviation.
+        # This warning is dropped, since the reason that `explanation` returns below is printed.
         warnings.filterwarnings("ignore", "the reduction does not hold", TrainingWarning)
         result = compare(reduced, fulls, **how)
     if held := result.full.settings.get("held"):

@@ -1,9 +1,9 @@
 """Descriptions of systems, generated from the sources that define them.
 
-Law, network and step come from the derivation (`theory.page.Page.model`); letters and meanings from
-the notation table; defaults and limits from ``Parameters``; events from their rules; observables
-from the problem that reports them; claims from the paper's list. Descriptions of a model file come
-from its functions and its docstring (`dynamics.description.model_file`).
+Law of the data, network and training step come from the derivation (`theory.page.Page.model`);
+letters and meanings from the notation table; defaults and limits from ``Parameters``; events from
+their rules; observables from the problem that reports them; claims from the paper's list. A model
+file is described from its functions and its docstring (`dynamics.description.model_file`).
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def describe(
 ) -> Description:
     """Describe a system at some parameters: model, symbols, observables, events, claims.
 
-    `by_array` says whether training has stages. Raises InvalidRequest for parameters of another
-    system, or an invalid model file.
+    `by_array` says whether each array has its own learning rate. Raises InvalidRequest for
+    parameters of another system, or an invalid model file.
     """
     if parameters is not None:
         check_parameters(parameters, system.Parameters, system.name)

@@ -85,8 +85,8 @@ class Description:
     """The description of a system: model, symbols, observables, events, claims.
 
     `prose` is the Markdown text of a model file's docstring, empty for built-in systems; `page`
-    shows the law, the network, the risk and the step, in about five equations. `stability` says up
-    to which time the scalars are stable, and is empty if this was not measured.
+    shows the law of the data, network, risk and training step, in about five equations. `stability`
+    says up to which time the scalars are stable, and is empty if this was not measured.
 
     Examples
     --------

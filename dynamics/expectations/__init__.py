@@ -51,14 +51,14 @@ class Expectation:
     def advance(
         self, state: FloatArray, updates: Updates, first: int, last: int, buffers: tuple[Any, ...]
     ) -> int:
-        """Take steps first, ..., last - 1 on `state`; see `dynamics.loops.kernels.advance`."""
+        """Take training steps first, ..., last - 1 on `state`; see `dynamics.loops.kernels`."""
         return loops.advance(self.data, state, updates, (first, last), True, buffers)
 
     def error_estimate(self, state: FloatArray) -> dict[str, FloatArray]:
         """Gradient and risk as ``value``, shape (n + 1,), and the ``estimate`` of their errors.
 
-        The estimate is NaN if errors are not estimated. Some expectations also return ``gross``,
-        the sum of absolute contributions. A sampled expectation returns a ``standard_error``.
+        The estimate is NaN if errors are not estimated. Some expectations return ``gross``, the sum
+        of the absolute terms of each value. A sampled expectation returns a ``standard_error``.
         """
         value = np.append(self.gradient(state), self.value(state))
         return {"value": value, "estimate": np.full(value.size, np.nan)}

@@ -1,36 +1,36 @@
 r"""Expected loss of a masked patch over masks and latents, by contour integral or sum over counts.
 
-A *block* is one row type in one cluster, and p is a masked patch of the block. The other patches
-form *classes*: the patches of one class lie in one area and have the same correlation Ups with p. A
-masked key of class c has the weight :math:`w^-_c = e^{\Upsilon}`, an unmasked one :math:`w^+_c =
-e^{\Upsilon + z\Phi}`. With m the area of p, D the sum of all weights and A_a the attention on the
-unmasked patches of area a, the loss is
+A *block* is one row type of Q in one cluster of images; p is a masked patch of this row type. The
+other patches form *classes*: the patches of one class lie in one area and have the same correlation
+Ups with p. A masked key of class c has the weight :math:`w^-_c = e^{\Upsilon}`, an unmasked one
+:math:`w^+_c = e^{\Upsilon + z\Phi}`. With m the area of p, D the sum of all weights and A_a the
+attention on the unmasked patches of area a, the loss is
 
 .. math:: \ell = \tfrac12 z_m^2 - z_m^2 A_m + \tfrac12 \sum_a z_a^2 A_a^2.
 
-`contour_block` has a cost independent of the number of configurations. Its integral uses
+`contour_block` has a cost independent of the number of configurations. The contour integral uses
 :math:`D^{-k} = \int_0^\infty s^{k-1} e^{-sD} ds / \Gamma(k)`; the condition that M - 1 of the P - 1
 other patches are masked selects the coefficient of :math:`x^{M-1}` in
 
 .. math:: F = e^{-s w_p} \prod_j \Big( E_z \prod_{c \in j}
     (e^{-s w^+_c} + x e^{-s w^-_c})^{n_c} \Big).
 
-At given (s, x) the patches are independent. Each patch is unmasked with the complex probability
-:math:`t = e^{-s w^+} / (e^{-s w^+} + x e^{-s w^-})`. An area therefore has the moments (with s w
-written as w) :math:`S_1 = \sum n t w^+`, :math:`S_2 = S_1^2 + \sum n t (1-t) (w^+)^2`. With F as
-the measure
+At given (s, x) each patch is independently unmasked with the complex probability :math:`t = e^{-s
+w^+} / (e^{-s w^+} + x e^{-s w^-})`. The sum of s w^+ over an area's unmasked patches has moments
+(with s w written as w) :math:`S_1 = \sum n t w^+`, :math:`S_2 = S_1^2 + \sum n t (1-t) (w^+)^2`.
+With F as the measure
 
 .. math:: E[\ell] = \tfrac12 E[z_m^2] + \int R, \qquad
     R = \sum_a \tfrac12 z_a^2 S_{2,a} - z_m^2 S_{1,m}, \qquad
     \partial_\theta E[\ell] = \int R\, \partial_\theta \ln F + \partial_\theta R.
 
 At every s, the circle in x has the radius at which the mean number of masked patches is M - 1
-(saddle point). Its nodes avoid :math:`x < 0`, where factors of F have zeros. The quadrature in s is
-double exponential at small s. All sums over the circle are divided by their value at s = 0.
+(saddle point). The nodes in x avoid :math:`x < 0`, where factors of F have zeros. The quadrature in
+s is double exponential at small s. Sums over the circle are divided by their value at s = 0.
 
 `counts_block` sums over the numbers h_c of unmasked patches of every class. If equal areas are
-merged, the sum is over their total count only. Given this count, the mean of :math:`\sum_i A_i^2`
-is a factor times the square of the total attention.
+merged, h_c counts the patches of all of them. Given h_c, the mean of :math:`\sum_i A_i^2` over the
+merged areas i is a factor times the square of their total attention.
 """
 
 from math import asinh, atan2, cos, exp, log, log1p, pi, sin, sinh, sqrt
@@ -44,16 +44,16 @@ MAX_NODES = 20_000
 """Maximum number of quadrature nodes in s, enough for about thirty keys with widely separated
 scores; if more are needed, the expected loss is NaN."""
 HEAVIEST = 100.0
-"""Upper limit of log(s w): a key there has probability 0, and (s w)^4 is a finite double."""
+"""Upper limit of log(s w): a key at the limit has probability 0; (s w)^4 is a finite double."""
 GONE, REGULAR = 8.0, 5.0
-"""First: log(s w) above which a key has probability 0. Second: tau above which the term e^-tau of
+"""A key with log(s w) above `GONE` has probability 0. At tau above `REGULAR`, the term e^-tau of
 ln s is below e^-5."""
 NEGLIGIBLE = 46.0
 """Contour nodes whose weight is below e^-46 times the largest weight are skipped."""
 ROUGH = 1e-6
 """Maximum relative rounding error of the integrand; above it, the integral is NaN."""
 WIDE, FLAT = 1e3, 1e-9
-"""In radius brackets wider than `WIDE`, relative errors of the mean below `FLAT` are ignored."""
+"""In brackets of log radius above `WIDE`, mean counts wrong by less than `FLAT` count as right."""
 BLOCK = 256
 """Maximum number of configurations in one pass of the inner loops."""
 SPREAD = 300.0
@@ -94,13 +94,13 @@ class Law(NamedTuple):
 class Reading(NamedTuple):
     """Constants that turn sums of blocks into gradients and observables of rows.
 
-    `starts`, shape (rows + 1,), holds the state index of the first scalar of every row, then the
-    number of scalars. `widths`, shape (n,), holds the difference steps of a Hessian, and `shares`,
-    shape (n,), gamma / K divided by the number of entries of each scalar. For each row, `floors` is
-    the unavoidable loss L*_p, `mates` is K times the probability that another patch of p's area is
-    unmasked if p is masked, and `patches` is the number of patches. `factor` is gamma / K, with
-    gamma the share of masked patches. `own` and `remote` are the state indices of Phi_m and Phi_0;
-    `local` and `far` are the indices of the local and the global row. A missing index is -1.
+    `factor` is gamma / K for K clusters and a share gamma of masked patches. `starts`, shape
+    (rows + 1,), holds the state index of the first scalar of every row, then the number of scalars.
+    `widths`, shape (n,), holds the difference steps of a Hessian, and `shares`, shape (n,),
+    `factor` over the number of entries of each scalar. For each row, `floors` is the unavoidable
+    loss L*_p, `mates` is K times the probability that another patch of p's area is unmasked if p is
+    masked, and `patches` is the number of patches. `own`, `remote` are the state indices of Phi_m,
+    Phi_0; `local`, `far` are the indices of the local and the global row. A missing index is -1.
     """
 
     starts: Any
@@ -159,7 +159,7 @@ def idle_steps(log_s, step, opened, closed, own):
 
 @inlined
 def tilt(turn, opened, closed, classes, areas, odds):
-    """Log of the product over areas at x = e^turn; mean and variance of the unmasked count."""
+    """Log of the product in F at x = e^turn; mean and variance of the unmasked patches' number."""
     total, mean, variance = 0.0, 0.0, 0.0
     for a in range(areas.size):
         top, norm, first, second = -np.inf, 0.0, 0.0, 0.0
@@ -185,7 +185,7 @@ def tilt(turn, opened, closed, classes, areas, odds):
 
 
 def saddle(turn, unmasked, opened, closed, classes, areas, odds):
-    """Log of the radius at which the mean unmasked count is `unmasked`; log of the product there.
+    """Log of the radius with `unmasked` unmasked patches on average; log of the product in F there.
 
     Newton's method from the guess `turn` is tried before bisection. If one choice of masked patches
     outweighs all others, the mean is correct to rounding on a wide range of radii. The radius
@@ -226,8 +226,8 @@ def saddle(turn, unmasked, opened, closed, classes, areas, odds):
 
 
 def circle(law):
-    """Angles of the upper half circle; log radius, log F and its sum over nodes at s = 0."""
-    # From exact integers, so that the variance cannot round to a negative number.
+    """Angles of the upper half circle; at s = 0, log radius, log F and relative sum over nodes."""
+    # Computed from exact integers, so that the variance cannot round to a negative number.
     variance = law.masked * (law.others - law.masked) / law.others
     nodes = int(min(law.others + 1.0, 14.0 * sqrt(variance) + 24.0))
     angles = (np.arange((nodes + 1) // 2) + 0.5) * (2.0 * pi / (nodes + nodes % 2))
@@ -458,8 +458,8 @@ def add_counts(state, block, classes, tables, first, last, scores, z, likely, ro
         rest[i] = square * attention[0, i] * inverse[i]
         seen += weight[i] * attention[0, i] * inverse[i]
         loss += weight[i] * (0.5 * square - rest[i])
-    # Below, rest becomes r = z_m^2 A_m - sum_a f_a z_a^2 A_a^2 with the factors f_a, and attention
-    # becomes z_m^2 [a = m] - f_a z_a^2 A_a, so that dl/dw^- = r / D and dl/dw^+ = (r - it) / D.
+    # `rest` becomes r = z_m^2 A_m - sum_a f_a z_a^2 A_a^2, with the factor f_a of area a; then
+    # `attention` = z_m^2 [a = m] - f_a z_a^2 A_a, dl/dw^- = r / D, dl/dw^+ = (r - `attention`) / D.
     for a in range(z.size):
         at, part, square = block.factors + a * many + first, attention[a], z[a] * z[a]
         factor, plain = tables.factors[at : at + size], square if a == 0 else 0.0

@@ -1,10 +1,10 @@
-r"""Expectation over masked patches: tables for the kernels of `contour`, and each block's method.
+r"""Expectation over masked patches: tables for the kernels of `contour`, method for each block.
 
-The expectation of a block is a sum over *configurations* or a contour integral. Of the P - 1
-patches other than p, a uniformly random set of U patches is unmasked. The numbers h_c of unmasked
-patches in classes of n_c patches are therefore multivariate hypergeometric: :math:`P(h) = \prod_c
-\binom{n_c}{h_c} / \binom{P-1}{U}`. Classes are added one by one; partial configurations with a
-marginal probability below `NEGLIGIBLE` are dropped.
+The expectation of a block is a contour integral, or a sum over *configurations*: the numbers h_c of
+unmasked patches in each class c. Of the P - 1 patches other than p, a uniformly random set of U
+patches is unmasked, so the numbers in classes of n_c patches are multivariate hypergeometric:
+:math:`P(h) = \prod_c \binom{n_c}{h_c} / \binom{P-1}{U}`. Classes are added one by one; partial
+configurations with a marginal probability below `NEGLIGIBLE` are dropped.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ BLOCK_FIELDS = (
 of classes and areas, number of configurations (0 for a contour), index of the first count, factor
 and probability."""
 AREA_FIELDS = ("copies", "first", "last")
-"""Columns of one area or of several equal areas: number of areas, first class, end of the
-classes."""
+"""Columns of one area or of several equal areas: number of areas, index of the first class, and
+index after the last class."""
 CLASS_FIELDS = ("area", "ups", "phi", "patches", "many")
 """Columns of a class: area within the block, state indices of Ups and Phi, number of patches in one
 area and in all equal areas."""
@@ -65,7 +65,7 @@ class AreaClass:
     """One area, or several equal areas.
 
     `phi` is the state index of Phi, `copies` the number of areas. `classes` has a pair (state index
-    of Ups, number of patches) for each class; in ``merged`` areas the number counts all of them.
+    of Ups, number of patches) for each class; ``merged`` areas have one pair that counts them all.
     """
 
     phi: int
@@ -217,7 +217,7 @@ def _seconds(block: Block, law: Any) -> tuple[float, float]:
     others, latents = law.P - 1, len(law.z)
     share = (law.P - law.masked) / others
     angles = min(others / 2 + 1, 7.0 * sqrt(others * share * (1 - share)) + 12.0)
-    # At most radii few angles are computed; `contour_block` stops at a negligible weight.
+    # At nearly all radii few angles are computed: `contour_block` stops at a negligible weight.
     nodes = RADII * (20.0 + 0.2 * angles) * (1 + len(block.sizes)) * latents
     return PER_BLOCK + PER_TERM * _terms(block.single(latents == 1), law), PER_NODE * nodes
 

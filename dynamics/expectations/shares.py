@@ -2,13 +2,14 @@ r"""Kernels: contribution of a set to the margin of positional attention, and it
 
 The formula is that of the model file `dynamics.models.positional_attention`, in central moments.
 Lambda, Gamma, Xi are the attention of a patch to itself, to another patch of its set, and to a
-patch of another set. With z the sum of the set and Z that of all sets, the contribution is
+patch of another set. With z the sum of a set's patches (each +1, -1 or 0), and Z the sum of z over
+all sets, the set contributes
 
 .. math::
    h = C \nu v + \sum_{k=0}^p \binom pk S_k u^k v^{p-k}, \quad
    u = D \alpha (\Lambda - \Gamma), \quad v = D \alpha (z / C + \Xi (Z - D z / C)), \qquad (1)
 
-where S_k is C times the k-th central moment of the type of the set, so S_0 = C and S_1 = 0.
+where S_k is C times the k-th central moment of the set's patches, so S_0 = C and S_1 = 0.
 """
 
 from math import exp, expm1
@@ -41,7 +42,7 @@ def coordinates(state, constants):  # type: ignore[no-untyped-def]
     """
     D, C, s = constants[0], constants[1], constants[4]
     A, G, E, X = entries(state, constants)
-    # g and r are the logarithmic derivatives of B by gamma and by rho.
+    # g, r are the logarithmic derivatives by gamma, rho of the softmax's denominator (`entries`).
     g, r, less = s * (C - 1.0) * G, s * (D - C) * X, s * (A + C * G)
     A_g, A_r = -g * A - s * G, -r * A
     G_g, X_g, X_r = G * (s - g), -g * X, X * less
@@ -63,9 +64,9 @@ def coordinates(state, constants):  # type: ignore[no-untyped-def]
 
 
 def tabulate(at, data, out):  # type: ignore[no-untyped-def]
-    """Fill `out`, shape (4 or 10, columns, kinds), with h and its derivatives by sum and type.
+    """Fill `out`, shape (4 or 10, sums Z, types of a set), with h and its derivatives.
 
-    `at`, shape (3, 10), is the result of `coordinates`. The first axis of `out` has its columns.
+    `at` is the result of `coordinates`; the first axis of `out` corresponds to the columns of `at`.
     """
     linear = data.constants[1] * data.constants[2]
     expand(at, data.moments, linear, data.sums, data.z + data.sums[-1], out)
@@ -127,7 +128,7 @@ def expand(at, moments, linear, sums, totals, out):  # type: ignore[no-untyped-d
 
 
 def second_derivatives(at, by, sums, total, out):  # type: ignore[no-untyped-def]
-    """Fill second derivatives at one Z; `by` holds those of h by v, vv, u, uv and uu."""
+    """Fill second derivatives of h at one Z; `by` holds derivatives of h by v, vv, u, uv and uu."""
     place = 4
     for i in range(1, 4):
         for j in range(i, 4):

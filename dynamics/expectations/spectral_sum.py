@@ -1,9 +1,9 @@
-"""Spectral expectation of positional attention, with a cost polynomial in D for every law.
+"""Spectral expectation of positional attention: cost polynomial in D for every law of the data.
 
 For each sum z of the random sets, one contour integral (for the logistic function) and one discrete
 Fourier transform (for the coupling through z) replace the sum over types; see
 `dynamics.expectations.spectral`. The tolerance is relative to the *gross*, the sum of absolute
-contributions of all sets, because on the slow manifold the gradient of alpha is only 1e-9 to 1e-15
+contributions of all sets, because on the slow manifold the gradient by alpha is only 1e-9 to 1e-15
 times its gross.
 """
 
@@ -19,8 +19,8 @@ from dynamics.expectations import FLOOR, Expectation, FloatArray, spectral
 from dynamics.loops import summary
 
 BUDGET = 3e9
-"""Maximum of the nodes (omega times zeta) of one gradient times the types of a set; above it, the
-gradient is refused. The maximum takes about two seconds."""
+"""Maximum product of a gradient's nodes (in omega and zeta) and a set's types; a gradient above it
+is refused. The maximum takes about two seconds."""
 NEGLIGIBLE = 1e-60
 """Sums z of the random sets with at most this probability are left out."""
 FAULTS = {
@@ -94,7 +94,7 @@ class SpectralSum(Expectation):
         return {"value": value, "gross": gross * share, "estimate": error * share + FLOOR}
 
     def _tail(self, state: FloatArray) -> FloatArray:
-        """Bound on the contribution of sums less probable than `NEGLIGIBLE`, from |S x| <= 1."""
+        """Bound on the contribution of sums below `NEGLIGIBLE`: |S x| <= 1, as attention S averages."""
         D, _, p, nu, _, scale = self._arguments[:6]
         inner = D * abs(state[0])
         steep = D * (p * inner ** (p - 1) + nu)

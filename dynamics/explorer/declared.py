@@ -17,9 +17,9 @@ from theory.closure.regime import PLAIN, Regime
 
 
 class Unheld:
-    """Mixin of problems on declared scalars, without the check that ``attdyn run`` makes.
+    """Mixin of problems on declared scalars, without the closure check of ``attdyn run``.
 
-    The check takes seconds per problem, and a page needs many, for values of its sliders.
+    The closure check takes seconds per problem, and a page needs many, one per slider value.
     """
 
     definition: Definition

@@ -71,8 +71,8 @@ class Center:
     problem: ModelProblem
     """Reduced problem at real constants that give the most classes of equal entries."""
     held: tuple[str, ...]
-    """Real constants whose slider is a choice of values, because symbols do not reproduce the
-    model."""
+    """Real constants whose slider is a choice of values, because symbolic evaluation in them does
+    not reproduce the model."""
     draws: tuple[int, int]
     """Size and seed of the samples for a law that can only be sampled, else (0, 0)."""
     roles: tuple[str, ...]

@@ -23,11 +23,11 @@ from dynamics.models.engine.reduced_risk import ReducedRisk, order_parameters
 from theory.program import NoProgram, Program
 
 LONG = 250_000
-"""Maximum number of terms of lists over all samples; above it, the lists are those of one
-sample."""
+"""Maximum number of terms of lists that sum over all samples; above it, the page runs lists of one
+sample for each sample."""
 LONGEST = 1_000_000
-"""Maximum of the gradient's terms times the scalars; above it, a page has no directional
-derivatives."""
+"""Maximum product of the numbers of a gradient's terms and of scalars; above it, a page has no
+directional derivatives."""
 
 
 class Source(NamedTuple):
@@ -177,7 +177,7 @@ def _depends(program: Program, first: int) -> NDArray[np.bool_]:
 def matrices_of(problem: ModelProblem, read: Readings) -> dict[str, Matrix]:
     """Trained arrays as matrices of classes; of arrays with three or more axes, only one slice.
 
-    The last entry of ``read.inputs`` is the offset of the embedding.
+    The last entry of ``read.inputs`` is the constant term of the map from scalars to entries.
     """
     if isinstance(problem, Unheld):
         return problem.matrices()

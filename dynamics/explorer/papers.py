@@ -47,7 +47,7 @@ class Paper:
     order: Mapping[str, Any]
     """Each order parameter of the system as an expression in those of the model file, by name."""
     smaller: Callable[[Any], Changes]
-    """Function that maps parameters to changes with fewer configurations, smallest change first."""
+    """Function that maps parameters to changed values with fewer configurations, nearest first."""
     rest: tuple[str, ...] = ()
     """Names of the parameters that event rules use."""
     attributes: Mapping[str, Any] = dataclasses.field(default_factory=dict)

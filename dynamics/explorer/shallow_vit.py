@@ -30,7 +30,7 @@ from dynamics.validation import InvalidRequest
 MOST_ENTRIES = 6000
 """Maximum number of trained entries of a page; a step then takes some milliseconds."""
 MOST_TERMS = 200_000
-"""Maximum product of the number of trained entries and the number of count vectors of a page."""
+"""Maximum product of the numbers of trained entries and of samples (vectors of token counts)."""
 LENGTHS = ("sigma", "delta", "xi")
 """Constants on which the initial state depends linearly."""
 REALS = ("margin", *LENGTHS)

@@ -1,9 +1,9 @@
 """Basins of attraction in a plane, found from the limits of flows that start on a grid.
 
-Neighbouring starts are in one basin if the limit is a continuous function along the edge between
-them. An edge is bisected if the limits of its ends differ by more than `NEAR`. If limits still
-differ after `DECIDED` bisections, a separatrix crosses the edge, and bisection locates the
-crossing. The limits of one basin may form a curve.
+Neighbouring starts are in one basin if the limit of the flow is a continuous function of the start
+along the grid edge between them. An edge is bisected if the flows from its two nodes have limits
+that differ by more than `NEAR`. If the limit still jumps after `DECIDED` bisections, a separatrix
+crosses the edge, and bisection locates the crossing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from theory.summary import summarized
 
 RTOL = 1e-8
 DECIDED, HALVINGS = 12, 24
-"""If the limits of an edge's ends differ after `DECIDED` bisections, the ends are in two basins.
+"""If the limit jumps on an edge after `DECIDED` bisections, the edge's nodes are in two basins.
 After `HALVINGS` bisections the separatrix on the edge is located."""
 EARLY, RESTS = 0.01, 1e-4
 """The first check of convergence is at the time `EARLY` times the horizon. A flow has converged if
@@ -165,7 +165,7 @@ def basins(ends: Ends, box: Box, plane: tuple[int, int], count: int) -> tuple[Ba
 
 
 def _sides(known: FloatArray, box: Box, plane: tuple[int, int]) -> FloatArray:
-    """Unit of each entry of a limit: a side of the rectangle, or else the entry's own range."""
+    """Unit of each entry of a limit: a coordinate's side of `box`, else the range of the entry."""
     finite = known[np.isfinite(known).all(axis=1)]
     sides = np.ones(known.shape[1])
     if len(finite):
@@ -237,7 +237,7 @@ class _Outlines:
         return self._nodes[numbers[0]] if len(numbers) == 1 else self._crossed[tuple(numbers)]
 
     def _corner(self, nodes: IntArray) -> FloatArray | None:
-        """Point at which three or more labels meet in the cell of two edges, or None."""
+        """Point at which three or more labels meet in the grid cell of the `nodes`, or None."""
         (row, column), (last, right) = nodes.min(axis=0), nodes.max(axis=0)
         cell = self._labels[row : last + 1, column : right + 1]
         if cell.shape != (2, 2) or (cell == OUTSIDE).any() or len(np.unique(cell)) < 3:

@@ -3,8 +3,8 @@
 - *slow*: a fast scalar takes its value on the attracting branch of its slow manifold, continued
   from the branch that the main run follows.
 - *run*: a scalar takes the value that it has on the main run at the same value of one coordinate.
-  Only the initial part of the run, on which the coordinate is monotone, is used. At values of the
-  coordinate outside the used part, the scalar is constant.
+  Only the initial part of the run, on which the coordinate is monotone, is used. Beyond the values
+  that the coordinate takes on this initial part, the scalar is constant.
 """
 
 from __future__ import annotations

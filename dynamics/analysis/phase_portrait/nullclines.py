@@ -40,8 +40,8 @@ side."""
 HALVINGS = 4
 """Maximum number of bisections of a chord; at a corner of the curve more bisections do not help."""
 SAFETY = 4.0
-"""Second differences bound the distance of a smooth function from linear interpolation. A cell may
-contain a zero if its smallest absolute sample is below `SAFETY` times this bound."""
+"""A cell may contain a zero if its smallest absolute sample is below `SAFETY` times the distance of
+the function from linear interpolation, which second differences bound."""
 
 Function = Callable[[float, float], float]
 IntArray = NDArray[np.int64]
