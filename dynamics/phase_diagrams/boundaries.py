@@ -1,14 +1,14 @@
 """Boundaries of yes-or-no quantities: traced on a grid, or refined by further runs.
 
-On a grid, a boundary crosses every edge with different answers at its two nodes. For answers yes
-and no, the crossing is the midpoint of the edge; for shares of seeds, the share 1/2 is interpolated
-on the edge. Cells with an unknown or invalid corner have no boundary. Two boundary lines in one
-cell leave the yes corners of the cell connected.
+On a grid, a boundary crosses every edge with different answers at its two nodes. Between answers
+yes and no the boundary crosses the edge at its midpoint, between shares of seeds at the
+interpolated share 1/2. Cells with an unknown or invalid corner have no boundary. In a cell with two
+boundary lines, each line cuts off one no corner.
 
 Refinement leads from a coarse to a fine lattice: a cell with different answers at its corners or on
-its sides is divided into four. The values inside undivided cells are inferred. The result equals an
-evaluation of the whole fine lattice, except for islands and bays inside one coarse cell with four
-equal corners. More coarse points (``coarse``) resolve smaller islands and bays.
+its sides is divided into four. Values inside an undivided cell are set to the value of its corners.
+The result equals an evaluation of the whole fine lattice, except for islands and bays inside one
+coarse cell with four equal corners. More points ``coarse`` resolve smaller islands.
 """
 
 from __future__ import annotations
@@ -111,11 +111,12 @@ class Refined:
 
     The axes `x` and `y` of the fine lattice have ``cells + 1`` values each. The array `values` of
     shape (cells + 1, cells + 1), with rows along y, holds 1 for yes, 0 for no, -1 for invalid. The
-    array `evaluated` is False where a value was inferred. The number of evaluated valid points is
-    `runs`, that of batches `waves`. Each of the `lines` has shape (points, 2). The maximum error of
-    a line in x and in y, relative on a logarithmic axis, is `tolerance`. The mapping `crossed`
-    gives the position, 0 to 1, of the crossing on each crossed edge. The number `missed` counts
-    points in `known` whose answer differs from all corners of their fine cell.
+    array `evaluated` is False where a value was inferred from the corners of its cell. The number
+    of evaluated valid points is `runs`, that of batches of points `waves`. Each of the `lines` has
+    shape (points, 2). The maximum error of a line in x and in y, relative on a logarithmic axis, is
+    `tolerance`. The mapping `crossed` gives the position, 0 to 1, of the crossing on each crossed
+    edge. The number `missed` counts points given to `refine` as `known` whose answer differs from
+    all corners of their fine cell.
     """
 
     x: Axis
@@ -147,9 +148,9 @@ def refine(
     cells in the finest lattice, ``coarse - 1`` times a power of 2. Crossings are bisected until
     their error, relative to each side, is below `tolerance`, or a point is invalid. By default
     crossings are not bisected, and have errors of half a fine cell. Given points `known`, shape (n,
-    3), have the columns x, y and answer. A cell is also divided if a given point inside has another
-    answer than the corners. Raises InvalidRequest if the coarse lattice is not part of the fine
-    lattice, or `evaluate` returns an invalid answer.
+    3), have the columns x, y and answer. A cell is also divided if a point of `known` inside has
+    another answer than the corners. Raises InvalidRequest if the coarse lattice is not part of the
+    fine lattice, or `evaluate` returns an invalid answer.
 
     Examples
     --------
@@ -204,7 +205,7 @@ class _Lattice:
         """Fractional row, fractional column and answer of each point given as ``known``."""
 
     def evaluate_corners(self, parts: list[Cell]) -> None:
-        """Evaluate, in one batch, the corners of cells that have no answer yet."""
+        """Evaluate in one batch those corners of the cells `parts` that have no answer yet."""
         new = np.zeros_like(self.answered)
         for row, column, size in parts:
             new[row : row + size + 1 : size, column : column + size + 1 : size] = True
@@ -221,14 +222,14 @@ class _Lattice:
         return bool((answers != answers[0]).any() or (self._known_in(part) != answers[0]).any())
 
     def _known_in(self, part: Cell) -> FloatArray:
-        """Answers of the given points inside a cell."""
+        """Answers of the points of `known` inside a cell."""
         row, column, size = part
         low = np.array([row, column])
         at = self.known[:, :2]
         return self.known[((at >= low) & (at <= low + size)).all(axis=1), 2]
 
     def missed(self) -> int:
-        """Number of given points whose answer differs from all corners of their finest cell."""
+        """Number of points of `known` whose answer differs from all corners of their fine cell."""
         cells = np.array(self.values.shape) - 1
         number = 0
         for *at, answer in self.known:
@@ -280,7 +281,7 @@ class _Lattice:
 
 
 def _divided(axis: Axis, cells: int) -> Axis:
-    """Axis with the ends of another axis and equal steps, or equal ratios if logarithmic."""
+    """Axis of `cells` equal steps (equal ratios if logarithmic) between the ends of `axis`."""
     low, high = float(axis.values[0]), float(axis.values[-1])
     if not high > low:
         refuse(axis.name, low, "is its only value", "an axis of two values or more", "a wider one")
@@ -289,7 +290,7 @@ def _divided(axis: Axis, cells: int) -> Axis:
 
 
 def _width(axis: Axis, share: float) -> float:
-    """Length of the given share of an axis; on a logarithmic axis, the relative increase."""
+    """Length of a share of an axis; on a logarithmic axis, ratio of the share's ends minus 1."""
     low, high = float(axis.values[0]), float(axis.values[-1])
     return (high / low) ** share - 1.0 if axis.logarithmic else share * (high - low)
 

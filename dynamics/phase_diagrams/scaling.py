@@ -55,7 +55,7 @@ class Scaling(PowerLaw):
     `left_out` gives the number of excluded runs for each reason. The array `measured`, shape
     (used,), holds the quantity in the fitted runs, and `levels`, shape (used, factors), the
     factors. For one factor x, `logarithmic` is a, b and R^2 of the fit ``a + b log(1/x)``, else
-    None. The parameters in `held` are equal in all runs; `derived` has formulas of others.
+    None. Parameters in `held` are equal in all runs; `derived` has formulas of derived parameters.
     """
 
     system: str
@@ -110,7 +110,7 @@ def scaling(
     """Fit a quantity of the runs of a sweep, over a grid or paired, by a power law in `factors`.
 
     The `quantity` is a variable; `factors` are parameters, variables or formulas, such as ``["D",
-    "q*(D-C)"]``. Only runs with the values that `at` gives for its dimensions are fitted. Raises
+    "q*(D-C)"]``. Only runs at the values in `at` (dimension -> value) are fitted. Raises
     InvalidRequest if a name is unknown, the quantity is a yes or no, a factor is constant, factors
     are collinear, or the fitted runs are too few.
 

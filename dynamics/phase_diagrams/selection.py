@@ -103,7 +103,7 @@ class Slice:
     the quantity, NaN if unknown; a missing axis has length 1. The arrays `low` and `high` are
     minimum and maximum over seeds. The array `outcome` holds indices into ``kinds``, `PENDING` or
     `INVALID`; several seeds give their most frequent outcome. The parameters in `held` are equal in
-    all runs; `derived` has formulas of others. The number of combined `seeds` may be 0.
+    all runs; `derived` has formulas of derived parameters. Without combined seeds, `seeds` is 0.
     """
 
     system: str
@@ -249,7 +249,7 @@ def _over_seeds(values: FloatArray, share: bool) -> tuple[FloatArray, FloatArray
     """Median (for a yes or no the mean), minimum and maximum along the last axis."""
     middle = np.nanmean if share else np.nanmedian
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # "All-NaN slice" correctly gives NaN
+        warnings.simplefilter("ignore", RuntimeWarning)  # all seeds NaN: the result NaN is right
         reduced = [rule(values, axis=-1) for rule in (middle, np.nanmin, np.nanmax)]
     middles, low, high = (np.where(np.isfinite(each), each, np.nan) for each in reduced)
     return middles, low, high

@@ -1,14 +1,15 @@
 r"""Level at which half of the trials succeed, by logistic regression on the logarithm of the level.
 
-For k of n successes at a level N, the probability p (slope s) and log-likelihood :math:`\ell` are
+For k successes in n trials at level N, success probability p and log-likelihood :math:`\ell` are
 
 .. math:: p(N) = \frac{1}{1 + (N_{50}/N)^s}, \qquad
    \ell(N_{50}, s) = \sum_N k \ln p + (n - k) \ln (1 - p), \qquad 0 \leq s \leq 50.
 
 The confidence set of :math:`N_{50}` is that of the profile likelihood, :math:`\{N_{50} : \max_s
-\ell \geq \max \ell - \tfrac12 \chi^2_{95\,\%}\}`. The set is valid even if no trial succeeds at one
-level and all succeed at the next. The set is an interval, as :math:`\ell` is concave in the slope s
-and :math:`s \ln N_{50}`. If the fitted :math:`N_{50}` is outside all levels, a bound is reported.
+\ell \geq \max \ell - \tfrac12 \chi^2_{95\,\%}\}`. The confidence set is valid even if no trial
+succeeds at one level and all succeed at the next. The confidence set is an interval, as
+:math:`\ell` is concave in the slope s and :math:`s \ln N_{50}`. If the fitted :math:`N_{50}` is
+outside all levels, a bound is reported.
 """
 
 from __future__ import annotations

@@ -24,13 +24,12 @@ from dynamics.validation import InvalidRequest
 
 EVENTS = {"T0": "$T_0$", "T1": "$T_1$"}
 SPREAD = 10.0
-"""The colour scale is logarithmic if the matrices' largest entries differ by more than this
-factor."""
+"""The colour scale is logarithmic if matrices' largest entries differ by more than this factor."""
 NARROWEST = 1.35
 """Minimum width of a matrix panel, in inches; more panels than fit are put in several rows."""
 LEAST_SHARE = 1e-4
-"""Minimum size of the entry at which the linear part of the colour scale ends, relative to the
-largest entry of all matrices."""
+"""Minimum ratio of the entry at which the linear part of the colour scale ends to the largest entry
+of all matrices."""
 
 
 def true_sets(panel: Axes, labels: NDArray[np.int64]) -> None:
@@ -54,8 +53,8 @@ def matrix_entries(figure: Any, panels: Sequence[Axes], matrices: Sequence[Float
     """Draw one matrix of logits A, shape (D, D), in each panel, with one symmetric colour scale.
 
     The untrained diagonal is grey and does not affect the scale. The scale is linear up to the
-    smallest of the matrices' largest entries. Larger entries have a logarithmic scale if the
-    largest of all entries is more than `SPREAD` times as large.
+    smallest of the matrices' largest entries, and logarithmic above if the largest of all entries
+    is more than `SPREAD` times as large.
     """
     masked = [np.ma.masked_where(np.eye(len(matrix), dtype=bool), matrix) for matrix in matrices]
     largest = [float(np.abs(matrix).max()) for matrix in masked]
@@ -148,8 +147,7 @@ LETTERS = 15
 PALE = 0.35
 """Opacity of the colour inside a box."""
 FAR = 0.35
-"""The value axis starts at zero if the smallest value is below this fraction of the largest
-value."""
+"""The value axis starts at zero if the smallest value is below this fraction of the largest."""
 GROUP = 0.8
 """Width of a group of boxes, relative to the distance between two heads."""
 

@@ -17,8 +17,8 @@ from dynamics.plotting import style
 TINTS = ("#56B4E9", style.ORANGE, style.GREEN, style.PURPLE, style.GREY)
 SEPARATRIX = "#7A0019"
 ONE_END = 0.01
-"""The limits of a basin count as one point if their range is at most this fraction of the window's
-sides."""
+"""The end points of a basin's flows count as one point if their range is at most this fraction of
+the window's sides."""
 MOST_NAMED = 4
 """Maximum number of basins that the legend names."""
 

@@ -24,7 +24,7 @@ COLOURS = (
     "#7F3C8D", "#8C613C",
 )  # fmt: skip
 HUES = 7
-"""If there are more than `FEW` classes, the classes have tints of the first `HUES` colours."""
+"""Number of hues whose tints colour the classes if there are more than `FEW` classes."""
 TINTS = ((1.0, 0.0), (0.45, 0.55), (0.6, 0.0))
 """Weights of the class colour and of white in the successive tints."""
 FROZEN = "#e8e8e8"

@@ -29,9 +29,9 @@ HIGHEST_FLOOR = 1e-3
 def departure(result: Comparison) -> Axes:
     """Plot the relative deviation of every scalar of an empirical run from the reduced run.
 
-    Lines are medians over seeds, and bands are ranges. At most six states are drawn, those with the
-    largest final deviations. Phases and event lines belong to the reduced run; triangles mark the
-    events of each seed. Deviations too small for the axis are drawn at the axis's lower end.
+    Lines are medians over seeds, and bands are ranges. At most six scalars are drawn, those with
+    the largest final deviations. Phases and event lines belong to the reduced run; triangles mark
+    the events of each seed. Deviations too small for the axis are drawn at the axis's lower end.
 
     Raises
     ------

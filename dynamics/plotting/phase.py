@@ -174,7 +174,7 @@ def _contour(
 def _boundary(
     panel: Axes, axes: tuple[CellAxis, CellAxis], outline: Slice, k: int
 ) -> dict[str, Any]:
-    """Draw the boundary of panel k along the sides of cells; return a legend handle."""
+    """Draw the yes-no boundary of slice `outline` along sides of cells; return a legend handle."""
     x, y = axes
     sides = [
         [(x.edges[c + (way == 0)], y.edges[r + (way == 1)]), (x.edges[c + 1], y.edges[r + 1])]

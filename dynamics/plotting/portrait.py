@@ -151,7 +151,7 @@ def portraits(results: Sequence[Portrait], parameters: Sequence[str] | None = No
 
 
 def _elimination_lines(eliminated: Mapping[str, Elimination], notation: Notation) -> list[str]:
-    """Title lines on eliminated scalars; one for all that depend on the same coordinate."""
+    """Title lines on eliminated scalars; one for all read off the main run by one coordinate."""
     lines, follow = [], dict[tuple[str, float], list[str]]()
     for name, how in eliminated.items():
         if how.kind == RUN:
@@ -236,7 +236,7 @@ def _arrows(axes: Axes, result: Portrait) -> None:
 
 
 def _slow(axes: Axes, result: Portrait, notation: Notation) -> None:
-    """Draw the attracting and the repelling parts of the slow manifold of a coordinate."""
+    """Draw the slow manifold of a fast scalar: lines that attract it and lines that repel it."""
     slow = result.slow
     if slow is None:
         return

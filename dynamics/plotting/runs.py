@@ -129,7 +129,7 @@ def _draw(
     markers: Trajectory | None,
     seeds: Sequence[Trajectory],
 ) -> None:
-    """Draw the curves of one panel, the legend of the curves, and the level."""
+    """Draw the curves of one panel, their legend, and a horizontal line at the panel's level."""
     notation, words = run.presentation.notation, description.words
     absent: list[str] = []
     for k, (name, number) in enumerate(description.curves):
@@ -184,7 +184,7 @@ def _has(run: Trajectory, name: str) -> bool:
 
 
 def _values(description: Panel, run: Trajectory, name: str) -> Any:
-    """Values of a series (absolute on a logarithmic axis), NaN for sizes above `LARGEST`."""
+    """Values of a series (absolute on a logarithmic axis), NaN where |value| exceeds `LARGEST`."""
     series = run.series(name)
     series = np.where(np.abs(series) > LARGEST, np.nan, series)
     if not description.logarithmic:
@@ -206,7 +206,7 @@ def _above_rounding(risk: FloatArray) -> FloatArray:
 
 
 def _draw_level(panel: Axes, run: Trajectory, formula: str) -> None:
-    """Draw a line at the value of a formula, labelled on the left unless the formula is "0"."""
+    """Draw a horizontal line at the height `formula`, labelled on the left unless it is "0"."""
     level = float(Expression(formula, "level").value(run.parameters))
     if formula == PLAIN:
         panel.axhline(level, color=style.GREY, lw=0.6)
@@ -217,7 +217,7 @@ def _draw_level(panel: Axes, run: Trajectory, formula: str) -> None:
 
 
 STATE_LOOKS = tuple(zip(COLOURS, ("-", "-", "--", "-.", ":", "--"), "os^Dvx", strict=True))
-"""Colour, line style and marker of each state, in turn."""
+"""Colour, line style and marker of each scalar of the state, in turn."""
 MOST_STATES = len(STATE_LOOKS)
 REALISTIC = (
     ("patch_association", "share of associated rows", style.BLUE),
@@ -269,9 +269,9 @@ def comparison(result: Comparison) -> Any:
 
 @style.styled
 def deviation(result: Comparison) -> Axes:
-    """Plot each scalar's largest deviation from its entries, and machine epsilon, over time.
+    """Plot over time the largest deviation of a scalar's full-run entries, and machine epsilon.
 
-    At most six states are drawn, those with the largest deviations.
+    At most six scalars are drawn, those with the largest deviations.
 
     Raises
     ------

@@ -25,7 +25,7 @@ COINCIDE = 0.003
 """Lines are merged if their distance is at most this fraction of a panel's height. A line is wider
 than this."""
 MOST_NAMES = 3
-"""Maximum number of values of merged lines that the legend lists individually."""
+"""Maximum number of adjacent y values of merged lines that the legend lists one by one."""
 LETTER = 0.085
 """Width of a character of a tick label, in inches."""
 ROW = 0.11
@@ -169,7 +169,7 @@ def _looks(result: Slice, groups: list[list[int]]) -> list[tuple[Any, str]]:
 
 
 def _names(result: Slice, groups: list[list[int]]) -> list[str]:
-    """Legend label of each group of lines, or an empty list for many lines."""
+    """Legend label of each group of merged lines, or an empty list for more groups than colours."""
     if result.y is None or len(groups) > len(COLOURS):
         return []
     letter, names = labels.letter(result.presentation.notation, result.y.name), []
@@ -184,7 +184,7 @@ def _names(result: Slice, groups: list[list[int]]) -> list[str]:
 
 
 def _name_rows(strips: Any, rows: list[int], there: list[bool], names: list[str]) -> None:
-    """Label, on the left, the rows of marks of lines without any value."""
+    """Name, on the left of its row of marks, each line without a drawn value."""
     absent = {height: names[row] for height, row in enumerate(reversed(rows)) if not there[row]}
     for strip in strips:
         strip.set_yticks(list(absent), list(absent.values()), fontsize=6)
@@ -336,7 +336,7 @@ def _factor(panel: Axes, result: Scaling, k: int, name: str) -> None:
 
 
 def _fit(levels: FloatArray, panel: Axes) -> bool:
-    """Whether the tick labels of all levels fit on a logarithmic axis."""
+    """Whether the tick labels of all values of a factor fit on a logarithmic axis."""
     if len(levels) > FEW:
         return False
     width = panel.figure.get_figwidth() / len(panel.figure.axes) - 1.0  # type: ignore[union-attr]

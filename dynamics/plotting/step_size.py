@@ -135,7 +135,7 @@ def several(
 def _draw_state(
     panel: Axes, runs: Mapping[str, Trajectory], name: str, steep: bool, rules: bool
 ) -> None:
-    """Draw a state of each run that has the state; the curve of a failed run is cut."""
+    """Draw the scalar `name` of each run that has it; the curve of a failed run is cut."""
     good = [run for run in runs.values() if not run.outcome.failed]
     top = _largest(good if rules else [next(iter(runs.values())), *good], name)
     for number, (label, run) in enumerate(runs.items(), int(rules)):
@@ -201,7 +201,7 @@ def _largest(runs: Sequence[Trajectory], name: str) -> float:
 
 @style.styled
 def branches(result: Branches) -> Axes:
-    """Plot a bifurcation diagram, the stability limit and the range of non-finite states.
+    """Plot a bifurcation diagram, the stability limit, and learning rates with non-finite states.
 
     Raises
     ------
@@ -247,7 +247,7 @@ def branches(result: Branches) -> Axes:
 
 @style.styled
 def stability(run: Trajectory, calm: Trajectory, limits: FloatArray, name: str = "alpha") -> Any:
-    """Plot learning rate and stability limit over time and, below, a state of the run.
+    """Plot learning rate and stability limit over time and, below, the scalar `name` of the run.
 
     Times with a learning rate above the stability limit are shaded.
 

@@ -12,8 +12,8 @@ from dynamics.problem import FloatArray
 
 DIRECTIONS = 16
 DISTANCES = (0.012, 0.03, 0.06, 0.1, 0.16)
-"""Distances from a mark to the nearest side of its label, relative to the axes, in order of
-trial."""
+"""Distances from a mark to the nearest side of its label, relative to the axes, as tried in
+turn."""
 ENOUGH = 0.025
 """Labels farther than this from all obstacles, relative to the axes, count as equally free."""
 

@@ -1,8 +1,8 @@
 """Interface of training problems: initial state, gradient, risk, observables.
 
-The state is one flat float array. Its `Layout` has the names and shapes of its parts, so drivers
-treat a reduced problem with the parts alpha, gamma, rho and a full problem with the parts alpha, A
-alike.
+The state is one flat float array. A `Layout` has the names and shapes of a state's parts, so
+drivers treat a reduced problem with the parts alpha, gamma, rho and a full problem with the parts
+alpha, A alike.
 """
 
 from dynamics.problem.interface import (

@@ -1,4 +1,4 @@
-"""Interface of training problems, and problems defined by the expectation of a risk over a law."""
+"""Interface of training problems, and problems whose risk is computed by an `Expectation`."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class Problem(ABC):
     computed from the gradient; a run oscillates if the first rate changes its sign at every step.
     `settings` are stored with every run. `flows` says whether a gradient flow exists (False if
     training stays at kinks of the loss), `autonomous` whether every step uses the same data.
-    `sampling_options` names the options ``samples`` and ``seed`` if the start is random or samples
-    replace the law; `options` describes further options of a problem on samples.
+    `sampling_options` names the options ``samples`` and ``seed`` if the start is random or the risk
+    is a mean over drawn samples; `options` describes further options of a problem on samples.
     """
 
     system: str
@@ -118,7 +118,7 @@ class Problem(ABC):
         """Take steps first, ..., last - 1 on `state`; see `dynamics.loops.kernels.advance`."""
 
     def under(self, regime: Regime) -> Self:
-        """Problem prepared for training by the update rules of a regime."""
+        """Problem with the closure of a regime of update rules; unchanged unless overridden."""
         return self
 
     def own_rule(self) -> UpdateRule | None:
@@ -148,7 +148,7 @@ class Problem(ABC):
 
     @property
     def loop_data(self) -> Any:
-        """Arguments of compiled loops, a named tuple, or None without kernels."""
+        """Named tuple of arguments of compiled loops, or None without compiled functions."""
         return None
 
     @property
@@ -163,7 +163,7 @@ class Problem(ABC):
 
     @property
     def has_jacobian(self) -> bool:
-        """Whether the Jacobian is exact instead of computed from differences."""
+        """Whether the Jacobian of the gradient is exact, not computed from finite differences."""
         return False
 
     def jacobian(self, state: ArrayLike) -> FloatArray:
@@ -174,8 +174,8 @@ class Problem(ABC):
         """Largest eigenvalue of the Jacobian of the gradient at a state, or NaN if not finite.
 
         `shares`, by which the gradient is multiplied, holds the learning rate of each entry divided
-        by the largest learning rate. A problem with more than `SMALL` entries and without an exact
-        Jacobian uses power iteration on differences.
+        by the largest learning rate. For more than `SMALL` entries and no exact Jacobian, the
+        eigenvalue is found by power iteration on differences of gradients.
         """
         flat = self.layout.flatten(state)
         if flat.size > SMALL and not self.has_jacobian:
@@ -198,18 +198,18 @@ class ExpectedProblem(Problem):
 
     @property
     def source(self) -> str:
-        """Source text of the gradients."""
+        """Source code of the functions that compute the gradient."""
         return self.expectation.source
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """Settings, and a hash of the source of the gradients."""
+        """Settings of the problem, and a hash of its `source`."""
         code = hashlib.sha256(self.source.encode()).hexdigest()[:12]
         return {**self.settings, "code": code}
 
     @property
     def loop_data(self) -> Any:
-        """Arguments of compiled loops, from the expectation."""
+        """Arguments of compiled loops: the data of the problem's expectation."""
         return self.expectation.data
 
     def gradient(self, state: ArrayLike) -> FloatArray:
@@ -276,7 +276,7 @@ def check_problem(problem: object) -> None:
 
 
 def gradient_failure(problem: Problem, state: FloatArray) -> str:
-    """Reason why a problem has no gradient at a state; "" if it has one or does not check."""
+    """Reason why a problem has no gradient at a state; "" if it has one or cannot tell."""
     method = getattr(problem, "gradient_failure", None)
     return "" if method is None else str(method(state))
 

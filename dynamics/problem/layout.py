@@ -21,8 +21,8 @@ class Layout:
     """Names, shapes and parameter groups of the parts of a flat state.
 
     A scalar part has the shape ``()``; the parts of one group share a learning rate. `every_group`
-    lists all groups in the order of their learning rates. It may be empty if the parts have this
-    order and every group has a part.
+    lists all groups in the order of their learning rates. The tuple `every_group` may be empty if
+    the groups of the parts have the order of the learning rates and no group is without parts.
     """
 
     names: tuple[str, ...]

@@ -30,7 +30,7 @@ def largest_eigenvalue(gradient: Callable[[FloatArray], FloatArray], state: Floa
     The eigenvalues of the Jacobian must be real.
     """
     eigenvalue = _power_iteration(gradient, state)
-    if eigenvalue < 0:  # then the largest minus this one has the largest size
+    if eigenvalue < 0:  # then no eigenvalue is below this one; shift it to 0
         eigenvalue += _power_iteration(gradient, state, eigenvalue)
     return eigenvalue
 

@@ -262,7 +262,7 @@ class Overlay:
 
     @property
     def orders(self) -> dict[str, float]:
-        """State -> power of eta fitted to the distance from the flow; NaN below two runs."""
+        """State -> exponent of eta fitted to the distance from the flow; NaN for under two runs."""
         good = np.array([not run.outcome.failed for run in self.runs])
         used = {name: good & (distance > 0) for name, distance in self.deviations.items()}
         return {
@@ -282,7 +282,7 @@ class Overlay:
         return (stopped or good or ends)[0] if self.flow is None else self.flow.outcome
 
     def overview(self) -> dict[str, Any]:
-        """Names and values of the printed summary: problem, rates, events, exponent of eta."""
+        """Names and values of the printed summary: problem, learning rates, `orders`, events."""
         first = self.first.overview()
         entries = {name: first[name] for name in ("system", "parameters")}
         if self.flow is None:

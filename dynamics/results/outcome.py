@@ -43,9 +43,9 @@ class Outcome:
     """End of a run: one of `KINDS`, its step and time, and a remedy.
 
     The `step` of a flow is None. If gradient descent oscillates, `step` is the first step of the
-    oscillation. If state or risk is no longer finite, `step` is the last step before, or the first
-    such record. Otherwise `step` is the last step of the run. The `remedy` suggests a change, with
-    numbers, or names the observables that are not finite.
+    oscillation. If a step gives a non-finite state, `step` is the step before; if only a recorded
+    risk is not finite, the step of the first such record. Otherwise `step` is the last step of the
+    run. The `remedy` suggests a change, with numbers, or names the observables that are not finite.
     """
 
     kind: str

@@ -31,7 +31,7 @@ class PowerLaw:
     The `exponents` and their standard errors `errors` have the shape (factors,). The 95 %
     confidence `intervals` by Student's distribution have the shape (factors, 2). The `prefactor`
     has the unit of the values; `r2` is the coefficient of determination of the logarithms; `spread`
-    is the standard deviation of the residuals of log y; `fitted` has the law's values at the
+    is the standard deviation of the residuals of log y; `fitted` has the power law's values at the
     points.
     """
 

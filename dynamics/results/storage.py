@@ -343,7 +343,7 @@ def _read(store: Path) -> Result:
 
 
 def _deviations(root: xarray.Dataset, run: Trajectory) -> dict[str, Any]:
-    """Name of a state -> stored deviations."""
+    """State -> stored deviations, one for each record (Comparison) or run (Overlay)."""
     return {name: root[name].values for name in run.layout.names if name in root.data_vars}
 
 

@@ -2,9 +2,9 @@
 
 The text ``a:b:n`` means n equally spaced points from a to b, ``a:b:n:log`` n logarithmically spaced
 points. Commas separate the values of a list. Grids and lists give an *axis*; a name with a single
-number is *fixed*. Any other text is an expression of other names, such as ``q = "m/(D-C)"`` with an
-axis ``m``, and is evaluated at every point. A free letter, such as ``m`` in ``"m/(D-C)"``, is
-neither a parameter nor a setting of the run; only expressions use it.
+number is *fixed*. Text that is neither grid, list nor number is an expression of other names, such
+as ``q = "m/(D-C)"`` with an axis ``m``, and is evaluated at every point. A free letter, such as
+``m`` in ``"m/(D-C)"``, is neither a parameter nor a setting of the run; only expressions use it.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ class Plan:
 
     @cached_property
     def _reasons(self) -> dict[Index, str]:
-        """Index of a validated point -> reason; for a large grid, only invalid points occur."""
+        """Point -> why it is invalid, "" if valid; a large grid keeps only invalid points."""
         return {}
 
     def invalid_reason(self, index: Index) -> str:

@@ -66,7 +66,7 @@ class Sweep:
     def reasons(self) -> Mapping[tuple[int, ...], str]:
         """Index of an invalid point -> reason; the system is loaded to find the reasons.
 
-        If a problem could not be constructed in an earlier call, it is constructed again.
+        A problem that an earlier call could not construct is constructed again, to find the reason.
         """
         invalid = list(map(tuple, np.argwhere(self.dataset["outcome"].values == INVALID).tolist()))
         reasons = {}
@@ -111,7 +111,7 @@ def dataset(plan: Plan, contents: Contents, attributes: Mapping[str, Any]) -> xa
     """Convert the contents and attributes of a store to an xarray dataset."""
     import xarray
 
-    # Events that no run has reached are included. A store without labels does not name events.
+    # Include events that no run has reached. If the store has no labels, the system names them.
     events = (plan.presentation or plan.runner.system.presentation).event_latex
     times = {f"{TIME}{name}": empty(plan, TIME) for name in events}
     values = dict(sorted({**times, **contents.values}.items()))

@@ -157,11 +157,11 @@ class SweepStore:
             self.path, mode="a", zarr_format=3, attributes=attributes_of(plan),
             use_consolidated=False,
         )  # fmt: skip
-        self._root.update_attributes({})  # removes outdated consolidated metadata
+        self._root.update_attributes({})  # drops metadata consolidated by an earlier sweep
         for name, (dims, values) in plan.frame.items():
             fill = 0 if values.dtype.kind == "i" else float("nan")
             array = self._array(name, values.shape, values.shape, dims, values.dtype, fill)
-            array[...] = values  # replaces equal or damaged values
+            array[...] = values  # safe: stored values are identical or damaged
         for name in _arrays(self.path, plan)[1]:
             self._quantity(name)
         self._array(DONE, (len(plan.blocks),), (1,), (BLOCK,), np.uint32, 0)
@@ -172,7 +172,7 @@ class SweepStore:
         return self._array(name, *layout(self.plan, name), number_kind(name), fill)
 
     def _array(self, name: str, shape: Any, chunks: Any, dims: Any, dtype: Any, fill: Any) -> Any:
-        """Existing array of this shape, or else a new array."""
+        """Stored array `name` if readable and of this shape, else a new array in its place."""
         from zarr.codecs import Crc32cCodec, ZstdCodec
 
         if name in self._opened:
@@ -202,7 +202,7 @@ def read(path: Path, plan: Plan) -> Contents:
         damage = dict.fromkeys(finished, f"{name} cannot be read ({why})") | damage
     for name, array in arrays.items():
         values[name], unreadable = _values(array, plan, name, finished)
-        damage = unreadable | damage  # keeps the first damage of each block
+        damage = unreadable | damage  # a damaged block keeps its first reason
     for number in finished:
         if number in damage:
             continue

@@ -100,10 +100,10 @@ class WorkerPool(Workers):
         from loky.process_executor import ProcessPoolExecutor
 
         former = os.environ.get(SAFE_PATH)
-        os.environ[SAFE_PATH] = "1"  # the resource tracker process inherits it
+        os.environ[SAFE_PATH] = "1"  # inherited by loky's resource tracker process
         try:
             executor = ProcessPoolExecutor(max_workers=1, env=ENVIRONMENT)
-            resource_tracker.ensure_running()  # a later start would unblock Ctrl-C
+            resource_tracker.ensure_running()  # here, as its start unblocks Ctrl-C
             # Workers inherit a blocked Ctrl-C; the calling process handles it and ends the workers.
             mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             try:

@@ -58,7 +58,7 @@ NEVER = 1 << 62
 """Step of the next check of the stability limit when no further check is due."""
 RESTING = 1e-8
 """A run whose state no longer changes has converged if no gradient component exceeds this fraction
-of the entry with the same index."""
+of the state's entry with the same index."""
 LEAST = float(np.finfo(np.float64).tiny)
 """A change of an entry by at most this number counts as rounding, whatever the entry's size."""
 LOWER = "a smaller eta, or a schedule that lowers it"
@@ -262,7 +262,7 @@ class Run:
             steps, states = np.append(steps, self.step), self._states[: count + 1]
             states[-1] = self.now
         together, begun = max(1, RECORDS_AT_ONCE // self.now.size), time.monotonic()
-        if interrupted.is_set():  # observables of a record cost as much as a few steps
+        if interrupted.is_set():  # short calls, to check `AFTER_SIGNAL` between them
             together = min(together, self._chunk)
         parts, done = [], 0
         while done < steps.size:

@@ -53,7 +53,7 @@ FINE, FINE_BY_LSODA = 1e-12, 1e-10
 LSODA. With a smaller tolerance LSODA would take too many steps when the state is at rest."""
 FEWEST_AGAIN, MOST_AGAIN = 500, 8
 """The second integration of a flow has at most max(FEWEST_AGAIN, MOST_AGAIN * steps of the first
-integration) steps. Rounding limits a flow that needs more steps."""
+integration) steps. A flow that needs more steps is slowed by rounding errors."""
 BEYOND = 1.2
 """End time of a second integration by LSODA, divided by the time of the last event."""
 EARLIER = "start elsewhere, or stop at this time"
@@ -240,7 +240,7 @@ def _path(
 
 
 def _again(path: FlowPath, end: float) -> FlowPath | None:
-    """Integrate again at a smaller tolerance, or at a larger one if no smaller one is possible."""
+    """Integrate a flow again, at a smaller tolerance if its own is not yet minimal, else larger."""
     problem, start, at = path.problem, path.at(0.0), path.at
     least = FINE if isinstance(at, Polynomials) else FINE_BY_LSODA
     of_step = least if path.of_step >= 10.0 * least else 10.0 * path.of_step

@@ -5,9 +5,9 @@ rule is evaluated at several points of every step and interpolated in between. S
 interpolant nears 0 without a sign change are bisected until the function's sign is certain.
 
 The flow is integrated at two tolerances, and events are located on the path of smaller tolerance.
-The error of a path is the distance between both paths plus the tolerance of a few steps. A rule
-counts as satisfied only if every function of the rule exceeds the function's own error. An event
-time is uncertain by half the interval in which a function is below the function's error.
+The error of this path is its distance from the other or, if larger, the tolerance of a few steps. A
+rule counts as satisfied only if every function of the rule exceeds the function's own error. An
+event time is uncertain by half the interval in which a function is below the function's error.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ CLOSE, GRID, ROUNDS = 1e-12, 33, 12
 """A root is located with the relative accuracy `CLOSE`, by at most `ROUNDS` successively finer
 grids of `GRID` points."""
 ROUNDED = float(np.sqrt(np.finfo(np.float64).eps))
-"""Relative error of the time of a minimum that is due to rounding."""
+"""Relative error, due to rounding, of the time of a minimum."""
 ROUNDING = 2.0**-40
 """Relative rounding error of the gradient at the start, where the path has no other error."""
 TINY = float(np.finfo(np.float64).tiny)
@@ -142,7 +142,7 @@ class _Search:
         return columns(expression, self.path.problem.order_names, self.path.problem.parameters)
 
     def changes(self, time: float) -> FloatArray:
-        """Possible errors of the order parameters at a time, shape (errors, order parameters)."""
+        """Possible error vectors of the order parameters at a time, one in each row."""
         if time not in self._changes:
             self._changes[time] = self._changes_at(time)
         return self._changes[time]
@@ -164,7 +164,7 @@ class _Search:
         error = error if time > 0.0 else 0.0 * error
         known = getattr(problem, "gradient_error", lambda _: None)(state)
         of_slope = of_slope + (0.0 if known is None else known)
-        # Errors of the entries have all signs: any two entries have opposite signs in some row.
+        # Each row gives a sign to every entry's error; any two entries differ in some row.
         digits = np.arange(state.size)[:, None] >> np.arange((state.size - 1).bit_length() + 1)
         signs = np.where(digits.T & 1, -1.0, 1.0)
         moved = [
@@ -198,7 +198,7 @@ class _Search:
         found: list[FloatArray] = []
         for step in np.flatnonzero(near):
             error = self._error(function, self.rows[step], self.times[step, -1])
-            if (np.abs(values[step]) <= error).all():  # no value has a certain sign
+            if (np.abs(values[step]) <= error).all():  # every value is below its error
                 continue
             parts, done = [(0.0, 1.0)], 0
             while parts and done < MOST_LOOKS:
@@ -259,7 +259,7 @@ class _Search:
         """Yield indices of `times` at which all functions are positive and exceed their errors."""
         held = np.flatnonzero(holds)
         ends = np.maximum(self.path.nodes.searchsorted(times[held]), 1)
-        alone = (ends == 1) & (times[held] > 0)  # errors of the path grow from 0 in the first step
+        alone = (ends == 1) & (times[held] > 0)  # the error varies within the first step
         keys = np.where(alone, times[held], self.path.nodes[ends])
         keys[times[held] == 0] = 0.0
         for key in np.unique(keys):
@@ -335,7 +335,7 @@ class _Search:
 
 
 def _near(values: FloatArray) -> tuple[NDArray[np.bool_], FloatArray]:
-    """Mask of gaps in which the interpolant may change sign twice, and the position in each gap."""
+    """Mask of gaps in which the interpolant may cross 0 twice, and its place nearest 0 in each."""
     between = (values @ ON_GRID.T).reshape(len(values), LOOKS - 1, IN_GAP)
     tail = np.abs(values @ COEFFICIENTS[LOOKS // 2 + 1 :].T).sum(axis=1)
     holds = values > 0

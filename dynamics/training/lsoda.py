@@ -26,10 +26,9 @@ from dynamics.training.flow_path import (
 from dynamics.training.progress import bar, interruption
 
 FEWEST_STEPS = 64
-"""Minimum number of steps of a flow. If steps were longer, LSODA could miss a change."""
+"""Minimum number of steps of a flow. In longer steps LSODA could miss a change of the state."""
 FALL = 0.1
-"""LSODA restarts if an entry falls below this fraction of the size for which its tolerance was
-set."""
+"""LSODA restarts if an entry falls below this fraction of the size that set its tolerance."""
 CREDIT, COST = 160, 20
 """LSODA starts with `CREDIT` credits, gains one credit a step up to `CREDIT`, and pays `COST`
 credits for a restart. With fewer than `COST` credits the tolerances stop following the entries.
@@ -56,7 +55,7 @@ class _Lsoda:
         moving = (size > 0) & (speed > 0)
         scale = min((size[moving] / speed[moving]).min(initial=end), end)
         size = np.where(size > 0, size, scale * speed)
-        # An entry that is 0 with a rate at rounding level may be 0 by symmetry.
+        # An entry of 0 with a rate at rounding level may stay 0 by symmetry: keep its `floor`.
         known = (start != 0) | (speed > ROUNDED * speed.max(initial=0.0))
         self._set_tolerance(self._may_follow(start, size, scale) & known, size)
         self._begin(0.0, start)
@@ -67,7 +66,7 @@ class _Lsoda:
         return fallen & (self._tolerance > LEAST) & self._followed
 
     def _may_follow(self, state: FloatArray, size: FloatArray, time: float) -> Any:
-        """Mask of fallen entries above rounding level, except entries excluded by earlier calls."""
+        """Mask of entries that fell, without those at rounding level now or in an earlier call."""
         fallen, below = self._too_small(size), self._tolerance < self._floor
         if not (fallen | below).any():
             return fallen
@@ -147,7 +146,7 @@ class _Lsoda:
         return piece
 
     def _follow(self, time: float, state: FloatArray) -> None:
-        """Restart if entries fell; the turning point of an entry that crosses 0 sets its size."""
+        """Restart if entries fell; the size of an entry is at least rate^2 / second derivative."""
         width, slope = self._solver.step_size, self._last
         if not width:
             return

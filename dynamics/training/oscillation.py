@@ -11,7 +11,7 @@ from dynamics.problem import FloatArray
 LEAST_STREAK = 50
 MAX_SAMPLES = 4096
 VANISHING = 0.5
-"""An oscillation lasts if the amplitude extrapolated to infinite time exceeds this fraction of the
+"""An oscillation lasts if its amplitude extrapolated to infinite time is above this fraction of the
 present amplitude."""
 
 

@@ -27,8 +27,7 @@ SEARCH_SECONDS = 10.0
 NEAR_LIMIT = 0.8
 """A run carries a remark if its learning rate exceeds this fraction of the stability limit."""
 AT_LIMIT = 1e-6
-"""A learning rate counts as equal to the stability limit if their relative difference is
-smaller."""
+"""Maximum relative difference of a learning rate that counts as equal to the stability limit."""
 JUMPS = "where a gradient jumps, every eta may reverse it"
 FOR_EVER = "a zigzag that neither grows nor shrinks"
 
@@ -147,7 +146,7 @@ def smaller_rate(
         if reversing and abs(limit / largest - 1) < AT_LIMIT:
             bound, tried = rates_text(rates, limit, 4), rates_text(rates, 0.9 * limit, 2)
             return f"{used} is at the stability limit {bound} there: {FOR_EVER}; try eta={tried}"
-        if limit < largest:  # a search stopped by `going` knows only some states
+        if limit < largest:  # after an early stop, `limits` lacks some states
             return above(limit, 0.9 * limit if whole else min(0.9 * limit, rate))
         if reversing and whole:
             bound = rates_text(rates, limit, 4)
