@@ -94,7 +94,7 @@ class SpectralSum(Expectation):
         return {"value": value, "gross": gross * share, "estimate": error * share + FLOOR}
 
     def _tail(self, state: FloatArray) -> FloatArray:
-        """Bound on the contribution of sums below `NEGLIGIBLE`: |S x| <= 1, as attention S averages."""
+        """Bound on the contribution of sums below `NEGLIGIBLE`; attention S has |S x| <= 1."""
         D, _, p, nu, _, scale = self._arguments[:6]
         inner = D * abs(state[0])
         steep = D * (p * inner ** (p - 1) + nu)
