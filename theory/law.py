@@ -1,6 +1,6 @@
 """Checked results of a model's functions: laws of samples, named arrays, and errors.
 
-A law holds all samples, stacked in arrays, and their probabilities; all samples have the same
+A `Law` holds all samples, stacked in arrays, and their probabilities; all samples have the same
 structure. The message of a `ModelError` is one line, with the line number of the user's file.
 """
 
@@ -74,7 +74,7 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Law:
-    """A law of samples, stacked in arrays.
+    """Finite data law: samples, stacked in arrays, and their probabilities.
 
     The probabilities `weights`, shape (N,), sum to 1. The arrays in `samples` have shape (N, ...).
     """

@@ -27,7 +27,7 @@ BY_THE_FLOW = (
     "breaks them at order eta"
 )
 DIGITS = 1e-12
-"""Minimum size of a printed coefficient, relative to the largest coefficient."""
+"""Minimum size of a printed component of a direction, relative to the largest component."""
 
 
 def closure_sections(

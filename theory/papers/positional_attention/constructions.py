@@ -5,18 +5,18 @@ The logits of a shift are :math:`A_{ij} = s` if the set of patch j follows the s
 C\,act(D\alpha z_l/C)`, as for attention to the own set, because only rows are permuted.
 
 If sets attend in pairs, the logits form a Gram matrix, which is symmetric and positive
-semidefinite. For positive a and g, its entries are a for the partner set, a - g for the own set,
-and a + (C-1) g on the diagonal. The eigenvalues of this matrix are 2Ca, Cg and 0, so with a smaller
-diagonal it is not semidefinite. In each of its rows, the C largest entries off the diagonal are
-those of the partner set.
+semidefinite. For positive a and g, the entries of this matrix are a for the partner set, a - g for
+the own set, and a + (C-1) g on the diagonal. The eigenvalues of this matrix are 2Ca, Cg and 0, so
+with a smaller diagonal it is not semidefinite. In each of its rows, the C largest entries off the
+diagonal are those of the partner set.
 
 Definition 2.2, as written, takes the C largest of :math:`\langle p_i, p_j\rangle` over all j,
 including :math:`j = i`. For the longest :math:`p_i`, Cauchy-Schwarz gives :math:`\langle p_i, p_j
-\rangle \leq |p_i|^2`, so patch i is among its own C largest, up to ties. Hence no Gram matrix
-avoids the own set in every row, and `overlap` computes results with and without the diagonal. The
-query and key maps are free, so `query_key` combines any logits with positional encodings of any
-regular Gram matrix. Hence the logits and the Gram matrix of one model can both avoid the own sets
-off the diagonal.
+\rangle \leq |p_i|^2`, so patch i is among its own C largest, up to ties. Hence no Gram matrix has
+its C largest entries outside the own set in every row, and `overlap` computes results with and
+without the diagonal. The query and key maps are free, so `query_key` combines any logits with
+positional encodings of any regular Gram matrix. Hence one model can have logits and a Gram matrix
+whose largest entries off the diagonal are both outside the own sets.
 
 Definition 2.2 and Theorem 3.2 are those of Jelassi, Sander, Li (2022).
 """

@@ -1,10 +1,10 @@
 r"""Reduced dynamics: gradient descent on (P) as a recursion on (alpha, gamma, rho).
 
-The label is y = +1; the risk for y = -1 is the same, because act is odd. With h(a, b; Z) the
+The label is y = +1; the risk for y = -1 is the same, because act is odd. With h_Z(a, b) the
 contribution of a set of type (a, b) to the output, and Z the sum of all values,
 
 .. math::
-   F = h(C, 0; Z) + \sum_{l=1}^{L-1} h(a_l, b_l; Z), \qquad R = E \log(1 + e^{-F}),
+   F = h_Z(C, 0) + \sum_{l=1}^{L-1} h_Z(a_l, b_l), \qquad R = E \log(1 + e^{-F}),
 
     alpha <- alpha - eta dR/dalpha
     gamma <- gamma - eta/(D (C-1)) dR/dgamma

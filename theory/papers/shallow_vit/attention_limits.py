@@ -31,8 +31,8 @@ of :math:`R^{m_a}`. The share of directions within an angle theta of a given dir
    \theta \leq \tfrac\pi2,
 
 with I the regularised incomplete beta function. This share of directions is of order
-:math:`\theta^{m_a - 1}` for small theta. Lemma 3 claims :math:`\frac1M (1 - \epsilon_m - \theta M /
-\pi)`, which increases as theta decreases. The hypothesis of the lemma, :math:`m \geq
+:math:`\theta^{m_a - 1}` for small theta. Lemma 3 claims the share :math:`\frac1M (1 - \epsilon_m -
+\theta M / \pi)`, which increases as theta decreases. The hypothesis of Lemma 3, :math:`m \geq
 \epsilon_m^{-2} M^2 \log N`, requires :math:`\epsilon_m \geq M \sqrt{\log N / m}`.
 """
 
