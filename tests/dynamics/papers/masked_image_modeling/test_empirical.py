@@ -7,7 +7,6 @@ import pytest
 import dynamics
 from dynamics.cache.programs import compiled_program
 from dynamics.papers.masked_image_modeling.full import FullProblem
-from dynamics.validation import InvalidRequest
 from theory.papers.masked_image_modeling import images
 
 
@@ -85,26 +84,6 @@ def test_what_is_read_between_batches_is_of_all_samples(system, small):
     run = dynamics.descend(problem, eta=0.5, steps=3, record=1)
     fresh = system.FullEmpirical(small, samples=20, seed=0)
     np.testing.assert_array_equal(run["risk"], [fresh.risk(state) for state in run.states])
-
-
-REFUSED = [
-    ({"P": 8, "C_global": 4}, "FullEmpirical", {"samples": 0}, "samples=0 is too small"),
-    ({"P": 8, "C_global": 4}, "FullEmpirical", {"start": "ones"}, "start='ones'"),
-    ({}, "FullEmpirical", {"samples": 10**8}, "samples=100000000 needs about 1.1e+11 numbers"),
-    ({"P": 65536, "C_global": 32768, "C_local": 32}, "FullEmpirical", {"samples": 10},
-     "d=66561 needs about 5.3e+10 numbers"),
-    ({"P": 4096, "C_global": 2048, "C_local": 16}, "FullPopulation", {}, "needs about 1e1231 mask"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("sizes", "kind", "options", "said"), REFUSED)
-def test_what_does_not_fit_is_refused(system, sizes, kind, options, said):
-    parameters = system.Parameters(**sizes)
-    with pytest.raises(InvalidRequest) as caught:
-        getattr(system, kind)(parameters, **options)
-    assert said in str(caught.value)
-    assert "\n" not in str(caught.value)
-    assert "nearest: " in str(caught.value)
 
 
 def test_the_spread_is_that_of_the_entries_of_a_class_not_of_its_mean(system):

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from dynamics.papers.positional_attention import configurations
-from dynamics.validation import InvalidRequest
 from theory.papers.positional_attention.data_law import RANDOM_SETS, SetLaw
 
 STATE = (0.2, 0.3, -0.1)
@@ -29,12 +28,6 @@ def test_law_equals_all_sequences_of_patches():
     assert naive.keys() == found.keys()
     for key, chance in naive.items():
         assert found[key] == pytest.approx(chance, rel=1e-13)
-
-
-def test_too_many_configurations_are_refused_with_their_number():
-    refused = "77,558,760 configurations at D=64 C=4.*nearest: spectral"
-    with pytest.raises(InvalidRequest, match=refused):
-        configurations.enumeration(64, SetLaw(4, 0.25))
 
 
 def test_unbiased_with_the_standard_error_it_reports(system):

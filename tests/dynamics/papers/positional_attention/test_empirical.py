@@ -115,23 +115,6 @@ def test_convolution_labels_are_the_sign_of_the_cubic():
     assert (y == np.sign(expected)).all()
 
 
-@pytest.mark.parametrize(
-    ("options", "word"),
-    [
-        ({"samples": 0}, "samples=0"),
-        ({"samples": 2.5}, "samples=2.5"),
-        ({"batch": 0}, "batch=0"),
-        ({"dtype": "float16"}, "float32"),
-        ({"start": "zero"}, "symmetric"),
-        ({"partition": Partition.contiguous([4, 3])}, "partition"),
-        ({"partition": Partition.contiguous([8])}, "partition"),
-    ],
-)
-def test_wrong_requests_are_refused(options, word):
-    with pytest.raises(ValueError, match=word):
-        problem(**options)
-
-
 @pytest.mark.parametrize(("seed", "found"), [(1, ""), (2, "does not fall below its value at T1; ")])
 def test_alpha_rises_on_samples_that_are_fitted_without_error(seed, found):
     law = SYSTEM.Parameters(D=8, C=2, d=2, sigma=0.0, nu=1e-2, random_sets="mixed")

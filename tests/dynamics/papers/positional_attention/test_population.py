@@ -6,7 +6,6 @@ import pytest
 
 import dynamics
 from dynamics.papers.positional_attention.gram import GramEmpirical
-from dynamics.validation import InvalidRequest
 from theory.symmetry import Partition
 
 SETTINGS = [
@@ -87,12 +86,6 @@ def test_rates_of_order_parameters_are_derivatives(system):
         assert now["d_G"] == pytest.approx(slope["G"], rel=1e-5)
 
 
-@pytest.mark.parametrize("sizes", [[2, 2, 2, 2], [2, 2, 4], [4, 4, 4]])
-def test_partitions_of_other_sizes_are_refused(system, sizes):
-    with pytest.raises(InvalidRequest, match="are not the sizes of the sets"):
-        system.FullPopulation(system.Parameters(D=8, C=4), Partition.contiguous(sizes))
-
-
 @pytest.mark.parametrize(
     ("settings", "tolerance", "chosen"),
     [
@@ -131,13 +124,3 @@ def test_every_entry_the_declared_sum_and_the_derived_one_agree(system, settings
             assert (np.abs(known["value"] - other) <= 1e-11 * known["gross"]).all()
         curved = np.abs(smooth.jacobian(state) - exact.jacobian(state))
         assert (curved <= 1e-9 * known["gross"][:3, None]).all()
-
-
-def test_wrong_requests(system):
-    for name, value, message in [
-        ("expectation", "guess", "expectation='guess' is unknown"),
-        ("tolerance", 0, "tolerance=0 is too small"),
-        ("samples", 1, "samples=1 is too small"),
-    ]:
-        with pytest.raises(InvalidRequest, match=message):
-            system.ReducedPopulation(system.Parameters(), **{name: value})

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.validation import InvalidRequest
 from theory.papers.positional_attention.samples import SignalSets
 from theory.symmetry import Partition
 
@@ -52,14 +51,6 @@ def test_samples_follow_the_law(sizes):
         share = np.bincount(codes.astype(int), minlength=weight.size) / len(random)
         error = np.sqrt(weight * (1 - weight) / len(random))
         assert (np.abs(share - weight) <= 5 * error).all()
-
-
-def test_a_word_that_is_no_law_is_refused(system):
-    with pytest.raises(ValueError, match="random_sets can be any, mixed; nearest: mixed"):
-        system.Parameters(random_sets="mixd")
-    single = Partition.contiguous([1, 7])
-    with pytest.raises(InvalidRequest, match="leaves a set of one patch no value"):
-        system.FullEmpirical(mixed(system, D=8, C=2, q=1.0), 10, 0, single)
 
 
 def test_the_error_reaches_zero_and_alpha_grows_beyond_its_value_at_t1(system):

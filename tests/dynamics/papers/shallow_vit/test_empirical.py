@@ -143,18 +143,3 @@ def test_a_symmetric_start_is_that_of_the_reduced_problem():
     for name in reduced.layout.names:
         expected = reduced.layout.part(reduced.initial_state, name)
         np.testing.assert_array_equal(values[name], expected)
-
-
-@pytest.mark.parametrize(
-    ("options", "word"),
-    [
-        ({"samples": 0}, "samples=0"),
-        ({"options": {"batch": 0}}, "batch=0"),
-        ({"options": {"test_samples": 0}}, "test_samples=0"),
-        ({"options": {"start": -1}}, "start=-1"),
-        ({"options": {"start": "symmetric"}}, "sigma=0.1 breaks a symmetric start"),
-    ],
-)
-def test_wrong_requests_are_refused(options, word):
-    with pytest.raises(ValueError, match=word):
-        problem(**options)

@@ -11,47 +11,6 @@ from dynamics.papers.shallow_vit.starts import random_start
 from dynamics.validation import InvalidRequest
 from theory.papers.shallow_vit.data_law import SPARSIFIERS
 
-WRONG = [
-    ({"M": 2}, "M=2 is too small"),
-    ({"alpha_star": 0.05}, "gives 3 of 50 tokens, no strict majority over the 3"),
-    ({"alpha_star": 0.5, "alpha_confusion": 0.5}, "nearest: 0.5 with alpha_confusion=0"),
-    ({"alpha_star": 0.7, "alpha_confusion": 0.4}, "sum to more than 1; alpha_confusion can be"),
-    ({"alpha_star": 0.97, "alpha_confusion": 0.03}, "to more than L=50 tokens"),
-    ({"margin": 0}, "margin=0 is too small"),
-    ({"d": 4}, "d=4 has no room for M=5 patterns"),
-    ({"data": "images"}, "data='images' is unknown; data can be fixed, fixed_disc, iid"),
-    ({"loss": "square"}, "loss can be hinge, linear"),
-]
-
-
-@pytest.mark.parametrize(("given", "said"), WRONG)
-def test_wrong_parameters_are_refused_in_one_line(system, given, said):
-    with pytest.raises(InvalidRequest) as caught:
-        system.Parameters(**given)
-    line = str(caught.value)
-    assert said in line
-    assert "\n" not in line
-
-
-REFUSED = [
-    ({"data": "iid", "L": 40, "M": 6, "d": 6}, {}, "1,150,688 count vectors"),
-    ({}, {"samples": 0}, "samples=0 is too small"),
-    ({}, {"start": "zero"}, "start='zero' is unknown"),
-    ({}, {"batch": 4}, "batch=4 needs samples, but none are drawn"),
-    ({}, {"expectation": "counts"}, "expectation='counts' is unknown"),
-    ({}, {"expectation": "exact", "samples": 8}, "samples=8 are drawn, but"),
-    ({}, {"expectation": "sampled"}, "samples=None is not given"),
-]
-
-
-@pytest.mark.parametrize(("law", "options", "said"), REFUSED)
-def test_wrong_options_are_refused_in_one_line(system, law, options, said):
-    for kind in (system.ReducedPopulation, system.FullPopulation):
-        with pytest.raises(InvalidRequest) as caught:
-            kind(system.Parameters(m=24, **law), **options)
-        assert said in str(caught.value)
-        assert "\n" not in str(caught.value)
-
 
 def test_a_flow_is_refused(system):
     problem = system.ReducedPopulation(system.Parameters(m=24))
@@ -154,21 +113,6 @@ def test_the_noisiest_are_the_noisy_ones():
     far = np.linalg.norm(whole.values - np.eye(6)[whole.patterns], axis=2)
     assert ((far > 0.2).sum(axis=1) == 4).all()
     assert np.linalg.norm(part.values - np.eye(6)[part.patterns], axis=2).max() < 0.1
-
-
-@pytest.mark.parametrize(
-    ("options", "word"),
-    [
-        ({"sparsify": "random", "removed": 1.0}, "removes every token of L=20"),
-        ({"removed": 0.2}, "which tokens to remove first"),
-        ({"sparsify": "random", "removed": -0.1}, "removed=-0.1"),
-        ({"noisy_std": -1}, "noisy_std=-1"),
-    ],
-)
-def test_wrong_requests_are_refused_in_one_line(options, word):
-    with pytest.raises(ValueError, match=word) as refusal:
-        tokens(**options)
-    assert "nearest" in str(refusal.value)
 
 
 @pytest.mark.parametrize(("share", "noisy"), [(0.5, 3), (0.1, 1), (0.29, 1)])
