@@ -112,7 +112,7 @@ class Refined:
     The axes `x` and `y` of the fine lattice have ``cells + 1`` values each. The array `values` of
     shape (cells + 1, cells + 1), with rows along y, holds 1 for yes, 0 for no, -1 for invalid. The
     array `evaluated` is False where a value was inferred from the corners of its cell. The number
-    of evaluated valid points is `runs`, that of batches of points `waves`. Each of the `lines` has
+    `runs` counts the evaluated valid points, `waves` the batches of points. Each of the `lines` has
     shape (points, 2). The maximum error of a line in x and in y, relative on a logarithmic axis, is
     `tolerance`. The mapping `crossed` gives the position, 0 to 1, of the crossing on each crossed
     edge. The number `missed` counts points given to `refine` as `known` whose answer differs from

@@ -40,7 +40,7 @@ def true_sets(panel: Axes, labels: NDArray[np.int64]) -> None:
 
 
 def number_patches(panel: Axes, size: int) -> None:
-    """Label both axes of a matrix with patch numbers from 1 to `size`, as in the paper."""
+    """Label both axes of a matrix with at most four patch numbers from 1 to `size`."""
     visible = np.unique(np.linspace(0, size - 1, min(size, 4)).round().astype(int))
     numbers = [str(k + 1) for k in visible]
     panel.set_xticks(visible, numbers)

@@ -35,8 +35,8 @@ def state_parameters(
 ) -> None:
     """Write above the panels of a figure the parameters that all runs share, and a line `note`.
 
-    Parameters that only sampled problems use are omitted unless a run is sampled. Settings named in
-    `settings`, such as ``"eta"``, are added if the runs have them.
+    Parameters that only training on samples uses are omitted unless a run trains on samples.
+    Settings named in `settings`, such as ``"eta"``, are added if the runs have them.
     """
     first, *others = runs = tuple(runs)
     each = [used(run.presentation, run.parameters, *run.settings) for run in runs]
@@ -51,7 +51,8 @@ def state_parameters(
 def used(presentation: Presentation, held: Mapping[str, Any], *settings: str) -> dict[str, Any]:
     """Select from `held` the constants that a problem uses, and the named settings.
 
-    Constants that only sampled problems use are selected if ``"samples"`` is among the settings.
+    Constants for samples are selected only with ``"samples"`` or ``"full"`` in `held` or
+    `settings`.
     """
     if not {"samples", "full"}.isdisjoint((*held, *settings)):
         return dict(held)

@@ -167,7 +167,7 @@ def _draw(
     letters = [notation.label(name) for name in description.names]
     panel.set_ylabel(description.label or ",  ".join(letters))
     if not description.label and _too_long(panel):
-        ends = f"{letters[0]},  \u2026,  {letters[-1]}"  # the legend lists all curves
+        ends = f"{letters[0]},  \u2026,  {letters[-1]}"  # all symbols are in the legend
         panel.set_ylabel(ends if len(letters) > MOST_INSIDE else ",\n".join(letters))
     if description.level:
         _draw_level(panel, run, description.level)
