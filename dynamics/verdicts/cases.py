@@ -21,9 +21,9 @@ Run = Callable[["Case"], tuple[Any, Any]]
 class Case:
     """One parameter set of a claim's grid with one seed, its problem and its training run.
 
-    `repeat`: changes to the run when a contradiction is repeated; `problem`, `run`: values of the
-    claim's ``run``, None if the claim has no run; `label`: parameters and seed that differ between
-    cases, for legends.
+    `repeat`: changes to the run when a contradiction is repeated; `problem`, `run`: the pair that
+    the claim's function ``run`` returns, None if the claim has no such function; `label`:
+    parameters and seed that differ between cases, for legends.
     """
 
     system: System
@@ -44,11 +44,11 @@ class Case:
         return (Trained.of(self.parameters, self.run),)
 
     def rate(self, eta: float) -> float:
-        """Learning rate `eta`; smaller if a contradiction is repeated with smaller steps."""
+        """Learning rate `eta`; smaller if a contradiction is repeated at smaller step sizes."""
         return eta * self.repeat.eta_factor
 
     def steps(self, count: int) -> int:
-        """Number of steps; larger if a contradiction is repeated with smaller steps or later."""
+        """Number of steps; larger if a repetition has a smaller learning rate or a later end."""
         return round(count * self.repeat.time_factor / self.repeat.eta_factor)
 
     def time(self, time: float) -> float:

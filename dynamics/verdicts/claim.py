@@ -51,7 +51,7 @@ class Also(NamedTuple):
 
 
 class Literal(NamedTuple):
-    """Bound that tests the claim as worded, while ``value`` tests the claim as interpreted here."""
+    """Bound for a claim's literal words; column ``value`` tests the claim as interpreted here."""
 
     column: str
     relation: str
@@ -126,7 +126,7 @@ class Experiment:
     def __call__(self, system: System, protocol: Protocol) -> Finding:
         """Measure the claim; repeat a contradiction, and a run near the stability limit."""
         finding = self._repeated(system, protocol)
-        if self.near_limit and finding.single and finding.holds:  # a contradiction is undecided
+        if self.near_limit and finding.single and finding.holds:  # False becomes undecided (rule 5)
             times = rounding.PERTURBATIONS
             return rounding.screened(finding, self._repeated, system, protocol, times)
         return finding

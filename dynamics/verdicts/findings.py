@@ -34,7 +34,7 @@ MISSING = {
     "model": "by a reconstruction",
     "measurement": "without a measurement",
 }
-"""Cause of an undecided verdict -> end of the verdict, as in "not decidable at this size"."""
+"""Cause of an undecided verdict -> last words of its text, as in "not decidable at this size"."""
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,7 @@ def _window(name: str, text: str) -> tuple[float, float] | None:
 
 
 def transverse(system: System, request: FigureRequest) -> Drawing:
-    """Least curvature across the closed space along a run.
+    """Least curvature, along a run, across the space on which entries of a class are equal.
 
     Options are ``eta``, ``steps`` and ``records`` (number of states).
     """

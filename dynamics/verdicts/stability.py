@@ -1,7 +1,7 @@
 """Time up to which full training stays on the classes of a verdict's reduced runs.
 
 Each measured run of a reduced population is compared with the full population up to the run's last
-time. If the full population is too large, both populations have the size of the model file. A
+time. If the full population is too large, a run at the model file's size is measured instead. A
 paper's folder may define its own transverse analysis as ``STABILITY``.
 """
 
@@ -26,7 +26,7 @@ from dynamics.validation import InvalidRequest
 from dynamics.verdicts.findings import Finding
 
 MOST = 2e7
-"""Maximum of trained entries times samples of the law; above it, full training is left out."""
+"""Maximum number of trained entries times samples of the law; no larger model is run in full."""
 FEW_RECORDS = 32
 """Number of states of the default run at which `along_default_run` computes the curvature."""
 

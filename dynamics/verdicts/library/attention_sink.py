@@ -1,10 +1,10 @@
 r"""Attention on a sink grows and the sink's value drains, alone and together; a figure.
 
 Letters are those of `dynamics.models.attention_sink`. Late in training the prediction exceeds the
-bigram probability p by about :math:`p (\bar\xi - E_p \bar\xi) / e^\alpha`, where :math:`\bar\xi`
-sums the copies. The sink's logit therefore grows as :math:`\alpha = \frac12 \ln(2
-\mathrm{Var}_p(\bar\xi)\, t/V)` with V tokens. At constant alpha, the head's contribution decays at
-the rate :math:`(e^\alpha/(e^\alpha + W))^2 / V`.
+bigram probability p by about :math:`p (\bar\xi - E_p \bar\xi) / e^\alpha`, where :math:`\bar\xi` is
+the sum of the values of all tokens but the sink. The sink's logit therefore grows as :math:`\alpha
+= \frac12 \ln(2 \mathrm{Var}_p(\bar\xi)\, t/V)` with V tokens. At constant alpha, the head's
+contribution decays at the rate :math:`(e^\alpha/(e^\alpha + W))^2 / V`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NEAR = 0.01
 
 
 def copied_variance(law: Any) -> float:
-    """Variance of the summed copies under uniform bigrams; only copied tokens have a copy."""
+    """Variance, over equally probable next tokens, of the summed values of tokens but the sink."""
     part = law.copied / law.V
     return float((law.W * law.xi / law.copied) ** 2 * part * (1 - part))
 

@@ -1,4 +1,4 @@
-"""Causal tree in the first layer: scores, gradient at the start, training in stages; a figure."""
+"""A first layer that learns a causal tree: its scores, initial gradient and stages; a figure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def between_places(problem: Problem, state: FloatArray) -> FloatArray:
 
 
 def lead(scores: FloatArray) -> FloatArray:
-    """Parent's score minus the largest other earlier score, for positions 2 to 4, shape (3,)."""
+    """Score of the parent minus the largest score of another earlier position, for `CHOOSING`."""
     others = [np.delete(scores[i, :i], PARENTS[i]).max() for i in CHOOSING]
     return np.array([scores[i, PARENTS[i]] for i in CHOOSING]) - others
 

@@ -1,4 +1,4 @@
-r"""Time until training escapes from a repelling closed space.
+r"""Time until training escapes from the closed space, on which entries of a class are equal.
 
 If the least curvature across the closed space is :math:`-\lambda < 0`, the distance of full
 training from it grows as :math:`e^{\lambda t}`. From a distance :math:`\epsilon` at the start,

@@ -1,10 +1,10 @@
-r"""Induction heads: 19 scalars, time of emergence with N pairs, and three scalars alone.
+r"""Induction heads with N pairs: the 19 scalars, times of emergence, and three trained alone.
 
-On the closed space, scores and answer are sums of inner products of tokens and positions. Such a
-product is 0 or 1; if the matrix M stands between its two vectors, it is 0 or :math:`\pm 1`. The
-loss therefore depends on the 19 scalars and the number N of pairs only, and costs :math:`O(N^3)`.
-`scalar_model` is a model of the scalars. Times are those of the scalars' flow. Times in the model
-file are D times longer, because a scalar of D entries has D times the derivative.
+While entries of a class are equal, attention scores and answer are sums of inner products of tokens
+and positions. Such a product is 0 or 1, or 0 or :math:`\pm 1` with the matrix M between its two
+vectors. The loss therefore depends on the 19 scalars and the number N of pairs only, and costs
+:math:`O(N^3)`. `scalar_model` is a model of the scalars. Times are those of the scalars' flow; in
+the model file they are D times longer, because a scalar of D entries has D times the derivative.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def scalar_model(N: int, alone: tuple[str, ...] = ()) -> System:
         first = weights / xp.sum(weights, axis=-1, keepdims=True)
         of_query = np.zeros(label.shape)
         for letter, table in (("beta", same), ("b", here), ("c", turned)):
-            # Scores of the query with every token, from its token z and first-layer output o.
+            # Scores of the query with all tokens, from its own token z and first-layer output o.
             products = np.broadcast_to(table, same.shape)
             z, o = products[:, -1], xp.einsum("ns,nst->nt", first[:, -1], products)
             masses = (z, xp.einsum("ns,nts->nt", z, first), o, xp.einsum("ns,nts->nt", o, first))
@@ -114,7 +114,7 @@ def _signed(blocks: Sequence[FloatArray]) -> tuple[Any, FloatArray]:
     "nothing",
 )  # fmt: skip
 def subspace(case: Case) -> dict[str, Any]:
-    """Dimension of the fixed space, and largest difference of a reduced and a full run."""
+    """Dimension of the space fixed by the law's symmetries; largest reduced minus full entry."""
     problem, run = descent(1.0, 300)(case)
     full, other = descent(1.0, 300, "FullPopulation")(case)
     shapes = dict(zip(full.layout.names, full.layout.shapes, strict=True))
@@ -134,7 +134,7 @@ class Pairs:
 
 PAIRS = Picture("pairs $N$", "time of the scalars' flow")
 SCALARS: Any = {"family": lambda _: [Pairs(N) for N in SIZES]}
-"""Keywords of `claim` that replace every request by the four numbers of pairs in `SIZES`."""
+"""Keywords of `claim`: the numbers of pairs are `SIZES`, whichever parameters are requested."""
 
 
 def _own_size(case: Case) -> list[Trained]:
@@ -154,7 +154,7 @@ def _emerges(case: Case, event: str) -> dict[str, Any]:
 
 
 def _three_too(rows: list[Row], finding: Finding) -> Finding:
-    """Add the exponent of three scalars alone to a finding; a contradiction becomes undecided."""
+    """Add the exponent in N with three scalars alone; turn a contradiction into undecided."""
     three = growth(SIZES, [row["alone"] for row in rows], finding.bound)
     reason, missing = f"{finding.reason}; of three alone: {three}", finding.missing
     if finding.holds is False:

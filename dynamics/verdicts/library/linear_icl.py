@@ -1,4 +1,4 @@
-r"""Linear attention in context: end of training, sigmoid, conserved quantity, plateaus; a figure.
+r"""Linear attention in context: final risk, sigmoidal growth, invariant, loss plateaus; a figure.
 
 For white inputs and one head with weight u and matrix :math:`U = s I`, the flow obeys :math:`\dot s
 = u - u^2 s g` and :math:`\dot u = D (s - u s^2 g)`, where :math:`g = 1 + (1 + D) / N`. From

@@ -1,4 +1,4 @@
-r"""A transformer on a binary Markov chain: two ends, separatrix, energy; a figure.
+r"""A transformer on a binary Markov chain: two final risks, separatrix, energy; a figure.
 
 The risk depends on :math:`z = e^2 (1 + 2 w |w|)` alone, where e is the embedding and w the weight
 of attention and feed-forward layer. Along the flow :math:`\dot e / \dot w = (1 + 2 w |w|) / (2 |w|
@@ -106,7 +106,7 @@ def _ends(system: System, law: Any, time: float = LONG) -> tuple[Any, Ends]:
     "{unigram:.6f}",
 )  # fmt: skip
 def two_ends(case: Case) -> dict[str, Any]:
-    """Number of starts whose flow ends at the risk of the separatrix's other side."""
+    """Number of starts whose flow ends at the risk of starts on the separatrix's other side."""
     law = case.parameters
     problem, ends = _ends(case.system, law)
     axes = [np.linspace(*side, STARTS) for side in WINDOW]
@@ -127,7 +127,7 @@ def two_ends(case: Case) -> dict[str, Any]:
     picture=Picture("w", "e of the boundary", scales=("linear", "linear")),
 )  # fmt: skip
 def boundary(case: Case) -> dict[str, Any]:
-    """Relative distance of the boundary, found by bisection in e at several w, from its formula."""
+    """Relative distance of the basins' boundary, by bisection in e at some w, from `separatrix`."""
     law = case.parameters
     w = np.array([-2.5, -2.0, -1.5, -1.0] if law.p + law.q < 1 else [-0.5, -0.3, -0.2, -0.1])
     pairs = np.stack([np.stack([w, np.full(w.size, e)], axis=1) for e in (0.01, 4.0)], axis=1)

@@ -26,7 +26,7 @@ LARGE, SMALL, STEPS = 10.0, 1.0, 34
 MANY = 10_000
 LATE = 1e7
 NEAR = 1e-3
-"""Maximum distance from 1 at which a slope counts as 1."""
+"""Maximum distance from 1 of a margin's slope in ln t that counts as 1."""
 ROUNDING = 1e-13
 COLOURS = (style.GREEN, style.VERMILION, style.BLUE, style.PURPLE)
 
@@ -63,7 +63,7 @@ def trained(case: Case, eta: float, steps: int = STEPS, **law: Any) -> Any:
     picture=Picture("steps", "risk", scales=("linear", "linear")),
 )  # fmt: skip
 def spikes(case: Case) -> dict[str, Any]:
-    """Risk along 34 steps from zero, at the large and the small learning rate."""
+    """Risk along 34 steps from W = 0, at the large and the small learning rate."""
     runs = {eta: trained(case, eta) for eta in (LARGE, SMALL)}
     large, small = (run["risk"] for run in runs.values())
     return {

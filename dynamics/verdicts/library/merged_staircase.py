@@ -78,7 +78,7 @@ def learned(case: Case) -> dict[str, Any]:
     picture=RISK,
 )  # fmt: skip
 def not_learned(case: Case) -> dict[str, Any]:
-    """Minimum risk along the run from w = 0, and times to halve the risk from starts near it."""
+    """Minimum risk along the run from w = 0, and times to half the risk from starts near w = 0."""
     run, bound = case.run, BOUNDS[case.parameters.target]
     size = max(float(run["w_2"].max()), float(run["w_3"].max()))
     times = _halved(case)
@@ -146,7 +146,7 @@ def losses(system: System, request: FigureRequest) -> Drawing:
     runs = {name: reduced_flow(kinds[0], replace(base, target=name), end)[1] for name in words}
     curves = {words[name]: (run.time, run["risk"]) for name, run in runs.items()}
     off = _off_zero(*kinds, replace(base, target="leap"), OFFSETS[1], end)
-    apart = off[0] > 20.0  # until then the curve coincides with the one from w = 0
+    apart = off[0] > 20.0  # up to time 20 the curve coincides with that from w = 0
     label = rf"{words['leap']}, from weights off by $10^{{-9}}$"
     curves[label] = off[0][apart], off[1][apart]
     caption = (

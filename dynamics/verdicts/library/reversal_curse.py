@@ -1,4 +1,4 @@
-"""Recall of trained sentences and of their reversals, and the weights of both; a figure."""
+"""Recall of trained sentences and of their reversals, and weights between tokens; a figure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ run_long = flow_to(LONG)
 
 
 def tokens(law: Any) -> int:
-    """Number of tokens of the model, including the two arrows."""
+    """Number of tokens of the model, including the forward and the backward arrow."""
     return int(2 + 2 * (law.both + 2 * law.one))
 
 

@@ -1,4 +1,4 @@
-"""Single-location regression: recovery of the two directions, and its order; a figure."""
+"""Single-location regression: key and value recover their directions, value first; a figure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dynamics.verdicts.library.lines import over_time
 
 LONG = 1e5
 RECOVERED = 0.01
-"""Both directions count as recovered if the risk is at most this share of its start value."""
+"""Key and value count as recovered if the risk is at most this share of its start value."""
 
 
 @claim(
@@ -24,7 +24,7 @@ RECOVERED = 0.01
     picture=Picture(TIME, "risk"),
 )  # fmt: skip
 def recovers(case: Case) -> dict[str, Any]:
-    """Overlaps, and ratio of the final risk to its start value."""
+    """Final overlaps of key and value with their directions; final risk over its start value."""
     run, risk = case.run, case.run["risk"]
     slope = np.polyfit(np.log(run.time[-40:]), np.log(risk[-40:]), 1)[0]
     return {
@@ -46,7 +46,7 @@ def label_first(case: Case) -> dict[str, Any]:
 
 
 def overlaps(system: System, request: FigureRequest) -> Drawing:
-    """Both overlaps, and attention on the informative token along the flow; option ``time``."""
+    """Overlaps of key and value, and attention on the informative token; option ``time``."""
     end, law = float(request.options({"time": 3000.0})["time"]), request.make_parameters(system)
     run = reduced_flow(system.ReducedPopulation, law, end)[1]
     labels = {

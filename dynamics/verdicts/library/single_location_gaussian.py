@@ -30,7 +30,7 @@ def _drawn(case: Case) -> tuple[Any, Any]:
 
 
 def _mean(rows: list[dict[str, Any]], finding: Finding) -> Finding:
-    """Add means over seeds, with standard errors, to the reason of a finding."""
+    """Add means of attention and overlaps over seeds, with standard errors, to the reason."""
     parts = []
     for name, word in (("value", "attention"), ("nu", "nu"), ("kappa", "kappa")):
         ends = [row[name] for row in rows]

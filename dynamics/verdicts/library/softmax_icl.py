@@ -1,4 +1,4 @@
-"""Softmax attention in context: conserved sums, concentration, order of features; figures."""
+"""Softmax attention in context: conserved row sums, concentration, order of learning; figures."""
 
 from __future__ import annotations
 

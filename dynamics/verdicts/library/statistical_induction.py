@@ -1,4 +1,4 @@
-"""Statistical induction heads: phases, order of the layers, chains without unigrams; a figure."""
+"""Statistical induction heads: phases, order of layers, equally frequent symbols; a figure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STEPS = 3000
 LATER = 10.0
 """Minimum ratio of the times to the bigram solution and to the unigram level in separate phases."""
 NEAR, RESTING = 0.05, 0.1
-"""Maximum share of the first distance from the unigram level: to reach it, then to stay there."""
+"""Risk minus unigram level, over its start value: maximum to reach the level, and to rest at it."""
 WITHOUT_UNIGRAMS = {"chains": "balanced"}
 
 
@@ -65,7 +65,7 @@ EVERY_STEP = descent(1.0, STEPS, record=1)
     picture=Picture(TIME, "risk", scales=("log", "linear")),
 )  # fmt: skip
 def three_phases(case: Case) -> dict[str, Any]:
-    """Times of the phases for the law of all sequences; the picture has the levels of the risk."""
+    """Times of the phases, exact over all sequences; the picture has the unigram and Bayes risk."""
     row, run = phases(case), case.run
     bayes, ends = bayes_risk(case.system, case.parameters), run.time[[1, -1]]
     curves = {"training": (run.time[1:], run["risk"][1:]), "unigrams": (ends, [row["level"]] * 2)}
@@ -81,7 +81,7 @@ def three_phases(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, "part of the end"),
 )  # fmt: skip
 def second_first(case: Case) -> dict[str, Any]:
-    """Steps to half the final contrast of W, and to half the attention on the previous symbol."""
+    """Steps to half the final ``contrast`` of W, and to half attention on the previous symbol."""
     run, contrast = case.run, case.run["contrast"]
     first = run.events["T_previous"].step
     second = int(np.argmax(contrast >= contrast[-1] / 2))
@@ -115,7 +115,7 @@ def draw_run(axes: Any, run: Trajectory, label: str, colour: str, style: str = "
 
 
 def losses(system: System, request: FigureRequest) -> Drawing:
-    """Risk with its levels, and progress of both layers, for both chains; option ``steps``."""
+    """Risk, and progress of both layers, for ``free`` and ``balanced`` chains; option ``steps``."""
     steps = int(request.options({"steps": STEPS})["steps"])
     law = request.make_parameters(system, ("chains",))
     data: dict[str, Any] = {}

@@ -24,10 +24,10 @@ STEPS = 4000
 RATE, EPS = 0.1, 1e-12
 """Normalized descent of the published code: learning rate, and epsilon added to the norm."""
 NEAR = 0.99
-"""Minimum of the cosine with the max-margin direction, or of the attention, after convergence."""
+"""Minimum cosine with the max-margin direction, and minimum attention, that count as converged."""
 FASTER = 10.0
 STRAIGHT = 0.01
-"""Maximum distance of the norm from a line in log(time), divided by the final norm."""
+"""Maximum distance of the query's norm from a line in log(time), divided by the final norm."""
 
 
 def max_margin(law: Any) -> FloatArray:
@@ -128,7 +128,7 @@ def grows(case: Case) -> dict[str, Any]:
 
 
 def directions(system: System, request: FigureRequest) -> Drawing:
-    """Tokens, and direction, norm and angle to max-margin of the query; option ``steps``."""
+    """Tokens, and the query's direction, norm and angle to max-margin; option ``steps``."""
     steps, law = int(request.options({"steps": STEPS})["steps"]), request.make_parameters(system)
     best, problem = max_margin(law), system.ReducedPopulation(law)
     X, record = tokens(law.inputs, law.spread, law.draw), np.geomspace(1, steps, 300).astype(int)

@@ -1,4 +1,4 @@
-"""Topics from masked words: blocks of values and attention, and stability; two figures."""
+"""Topics from masked words: topic blocks of values and of attention, stability; two figures."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _records(case: Case) -> int:
 
 @lru_cache(maxsize=4)
 def _off(reduced: Any, full: Any, law: Any) -> dict[str, Any]:
-    """Values between words, logits and risk at the end of full training from a displaced start."""
+    """Value matrix, logit matrix and risk at the end of full training from a displaced start."""
     run, whole, n = reduced_flow(reduced, law, LONG)[1], full(law), law.T * law.v
     end = departure(whole, run, off_start(whole), inf).states[-1]
     values, logits = (whole.layout.part(end, name)[:n, :n] for name in "VA")
@@ -44,7 +44,7 @@ def _off(reduced: Any, full: Any, law: Any) -> dict[str, Any]:
 
 
 def _afterwards(case: Case, name: str) -> dict[str, Any]:
-    """Columns on the blocks of the table `name` after full training has left the classes."""
+    """Columns on the matrix `name`, values or logits, after full training has left the classes."""
     law, found = case.parameters, stability_of(case.system, case.parameters, LONG)
     if found is None or not found.limited:
         return {"after": ""}
@@ -75,7 +75,7 @@ def _afterwards(case: Case, name: str) -> dict[str, Any]:
     picture=Picture(TIME, "value", scales=("log", "linear")),
 )  # fmt: skip
 def blocks_of_values(case: Case) -> dict[str, Any]:
-    """Gap of values within and across topics, while full training stays on the classes."""
+    """Value within a topic minus value across topics, while full training stays on the classes."""
     run, held = case.run, _records(case)
     gap, last, row = (run["V_same"] - run["V_other"])[1:held], held - 1, _afterwards(case, "values")
     text = (
@@ -93,7 +93,7 @@ def blocks_of_values(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, "logit", scales=("log", "linear")),
 )  # fmt: skip
 def blocks_of_attention(case: Case) -> dict[str, Any]:
-    """Gap of the attention logits, and times at which values and attention are learned."""
+    """Logit within a topic minus across topics; times at which values and logits are learned."""
     run, held = case.run, _records(case)
     gap, row = (run["A_same"] - run["A_other"])[:held], _afterwards(case, "logits")
     text = (

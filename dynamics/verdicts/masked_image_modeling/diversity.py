@@ -118,7 +118,7 @@ def section_6(case: Case) -> Row:
     row |= {"local": variation[-1], "value": metric[1] / metric[-1] if metric[-1] > 0 else np.nan}
     shares = {f"diversity, top {k}": metric, "total variation": variation}
     row |= {"curves": {name: (time[1:], part[1:] / part[-1]) for name, part in shares.items()}}
-    # The claim is undecided if both maps also have about equal total variation.
+    # Undecided unless the map after one step has less total variation than the map at the end.
     return row | ({} if variation[1] < SAME * variation[-1] else {"holds": None})
 
 

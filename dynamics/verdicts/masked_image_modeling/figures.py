@@ -130,7 +130,7 @@ def plane(system: System, law: Any, local: int, core: int) -> dict[str, Any]:
     sizes = np.unique(np.geomspace(2, law.P**MOST_LOCAL, local).round().astype(int))
     rows, boundary, sides = [], [], []
     for size in sizes.tolist():
-        # All local areas have this size; the global area has the other patches.
+        # Each local area has `size` patches; the global area has the remaining patches.
         left = law.P - (law.P ** np.linspace(*CORE, core)).round().astype(int)
         wholes = np.unique(law.P - np.maximum(size, left - left % size))
         laws = [replace(law, C_global=int(w), C_local=size, d=None) for w in wholes if w > 0]

@@ -228,7 +228,7 @@ ALONG_P: dict[str, Any] = family() | {
 
 
 def known_error(law: Any, entry: float = SPREADS[-1]) -> float:
-    """Maximum relative rounding error of a term, if `entry` is the largest entry of Q."""
+    """Maximum relative rounding error of a term of a loss or rate; `entry`: largest entry of Q."""
     return float(16 * np.finfo(np.float64).eps * max(1.0, law.U * entry))
 
 

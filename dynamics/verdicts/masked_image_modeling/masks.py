@@ -1,4 +1,4 @@
-"""Unmasked patches of an area, the loss that masks leave, and correlations with positions alone.
+"""Unmasked patches of an area, the unavoidable loss, and correlations with positions alone.
 
 The available text of the paper has the proofs of Lemmas A.6, A.7, A.9 and A.10 in words, without
 formulas. As recalled here, the number h of unmasked patches among the C patches of an area is
@@ -14,7 +14,7 @@ hypergeometric with mean (1 - gamma) C. The lemmas are:
 
 Claims of Sections 3.1, 4 and 5.4 are on correlations with positions. They concern the minimum loss
 with these correlations alone (`theory.papers.masked_image_modeling.positions_alone`), the attention
-to masked patches, and the size after training.
+to masked patches, and the size of these correlations after training.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ MOST = 200
 STRONG = 30.0
 """Size of scores z Phi so large that attention by features is on the own area only."""
 CLOSE = 1.1
-"""Maximum ratio of two numbers at which they count as close."""
+"""Maximum of (C_s - 1) |Ups| / Phi_m at which |Ups| / Phi_m counts as 1 / (C_s - 1) at most."""
 ALONE: dict[str, Any] = {
     "also": (
         Also("features", "<=", NOTHING, "largest share that features alone leave"),

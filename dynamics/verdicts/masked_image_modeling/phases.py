@@ -26,7 +26,7 @@ from theory.papers.masked_image_modeling.required_sizes import (
 )
 
 STEADY = 1.25
-"""Maximum ratio of exponents, of the smaller and the larger sizes, that count as equal."""
+"""Maximum ratio of the exponents of e^-Phi_0 at smaller and at larger P that count as equal."""
 STILL = 0.1
 """Maximum relative change at which attention counts as unchanged."""
 BOOST = 2.0
@@ -61,7 +61,7 @@ def stage_1(case: Case) -> Row:
 
 
 def _shrinks(rows: list[Row], finding: Finding) -> Finding:
-    """Let Lemma 5.3 hold only if the share falls with P and e^-Phi_0 is a positive power of P."""
+    """Let Lemma 5.3 hold only if ``value`` falls with P and e^-Phi_0 grows as a power of P."""
     finding = grid.at_largest(rows, finding)
     if len(rows) < 4 or not all("Phi_0" in row for row in rows):
         return finding
@@ -99,7 +99,7 @@ def lemma_5_3(case: Case) -> Row:
     row = {"value": float(rest[end] / run["Phi_m"][end]), "Phi_0": float(run["Phi_0"][end])}
     row |= {"at_switch": at["Phi_m"], "share": share}
     row |= grid.in_units(case, rest / np.where(run["Phi_m"] > 0, run["Phi_m"], np.nan))
-    # A small area can explain a large value, but not a positive Phi_0.
+    # A small area can explain a large ratio to Phi_m, but not a positive Phi_0.
     return row | ({"open": "size"} if law.C_local < grid.MANY and row["Phi_0"] < 0 else {})
 
 
@@ -213,7 +213,7 @@ def frozen(case: Case) -> Row:
 
 
 def _vanishing(rows: list[Row], finding: Finding) -> Finding:
-    """Let the largest P decide; undecided if its ratio is too large but ratios fall with P."""
+    """Let the rates' ratio at the largest P decide; undecided if too large but falling with P."""
     finding = grid.at_largest(rows, finding)
     values = [row["value"] for row in rows]
     falls = bool((np.diff(values) < 0).all())

@@ -2,9 +2,9 @@ r"""Figure 2: Gaussian patches with labels of a cubic convolution; which models 
 
 The paper finds that "ViTs do not always learn patch association" without spatial structure in the
 data, from P^T P of a model that fits. With :math:`z_\ell = \sum_{i \in S_\ell} \langle w^\star,
-X_i\rangle` the label is the sign of :math:`\sum_\ell z_\ell^3`. The model (T) with p = 3 represents
-this label in many ways, because one row of A for each set suffices. The result therefore depends on
-the parametrization and the update rule:
+X_i\rangle` the label is the sign of :math:`\sum_\ell z_\ell^3`. The paper's model (T) with p = 3
+represents this label in many ways, because one row of A for each set suffices. The result therefore
+depends on the parametrization and the update rule:
 
 - With (T), free A and Adam the model fits; few rows associate (one specialist row for each set).
 - With A = P^T P and Adam the model fits from most starts, and every row associates within some
@@ -56,7 +56,7 @@ LOOKS = {
 
 
 class Kind(NamedTuple):
-    """A parametrization, A = P^T P (``gram``) or (T), with an update rule."""
+    """A parametrization, A = P^T P (``gram``) or all entries of A free, with an update rule."""
 
     label: str
     gram: bool

@@ -42,7 +42,7 @@ EMPIRICAL_RUN = {"samples": 16_000, "eta": 0.02, "steps": 20_000, "dtype": "floa
 PLANES = {"gamma-rho": ("gamma", "rho"), "alpha-gamma": ("alpha", "gamma")}
 BOTH = "both"
 GRID, COARSE = 32, 8
-"""Cells along each side of the first grid, for fast (first) and for slow gradients (second)."""
+"""Cells along a side of the coarsest nullcline grid, for fast (first), slow gradients (second)."""
 
 
 def localised(parameters: Any) -> tuple[Partition, int]:
@@ -167,7 +167,7 @@ def data_point(system: System, request: FigureRequest) -> Drawing:
 
 
 def association(system: System, request: FigureRequest) -> Drawing:
-    """Figure 4: sets and learned A, and test error and cosine by step, for one run of (E).
+    """Figure 4: sets, learned A, test error and cosine by step, for one run on noisy samples.
 
     With the default sizes every row associates at D = 16; fewer samples are memorised (Theorem
     4.2). A is drawn without its diagonal, which is fixed at sigma_A. Options: ``samples``, ``eta``,
@@ -234,7 +234,7 @@ def plane(system: System, request: FigureRequest) -> Drawing:
     The scalar alpha relaxes in a time of 0.01 to 1, while gamma and rho move over 1e2 to 1e7. In
     the plane (gamma, rho), alpha is a function of both; in (alpha, gamma), rho follows the run.
     Options: ``plane`` (one or both), ``time``, ``starts``, ``grid``: cells along each side of the
-    first grid for nullclines, where 0 selects 32, or 8 if a gradient takes milliseconds.
+    coarsest nullcline grid, where 0 selects 32, or 8 if a gradient takes milliseconds.
     """
     quick = {"plane": BOTH, "time": 1e5, "starts": 4, "grid": 0}
     options = request.options(quick, {"grid": 48, "starts": 8})

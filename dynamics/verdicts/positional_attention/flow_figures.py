@@ -2,9 +2,9 @@ r"""Figures of exact reduced flows over grids of laws.
 
 - ``association_ends`` shows ends of training over (q, beta), with the sign of the rate of gamma -
   rho at the plateau of Event I.
-- ``event_III`` shows alpha after T1, for two readings of T1. At one T1, half of the attention is
-  inside the own set (the diagonal alone suffices at large beta). At the paper's T1, gamma exceeds
-  the largest abs(rho) of the run.
+- ``event_III`` shows alpha after event T1, for two definitions of T1. Here T1 is the time at which
+  half of the attention is inside the own set; at large beta the diagonal of A suffices for this.
+  The paper's T1 is the time at which gamma exceeds the largest abs(rho) of the run.
 - ``T1`` shows the time until attention is learned; Theorem 4.1 and the events claim T =
   poly(d)/eta steps.
 
@@ -72,9 +72,8 @@ def association_ends(system: System, request: FigureRequest) -> Drawing:
     """Ends of flows over (q, beta) at several sizes, and where the sign at the plateau changes.
 
     Options: ``D``, ``C`` (one for each panel), ``chances``, ``diagonals``, ``time``. The data are
-    ``rows`` (parameters, alpha and lead at the plateau, gamma, rho and association at the end),
-    ``counts`` by D of all flows, of flows that end against the sign, and of open flows, and
-    ``time``.
+    ``time``, ``rows`` (parameters; alpha and rate ``lead`` of gamma - rho at the plateau; final
+    gamma, rho, association), and ``counts`` by D: all flows, ends against the sign, open ends.
     """
     options = request.options(
         {
@@ -165,7 +164,7 @@ def event_III(system: System, request: FigureRequest) -> Drawing:  # noqa: N802 
     """Event III: final alpha divided by alpha(T1), against beta, at several sizes.
 
     Options: ``D``, ``C`` (one for each curve), ``diagonals``, ``time``. The data are ``rows``
-    (parameters, and for both readings T1, and final and largest alpha after T1 over alpha(T1)),
+    (parameters; for both definitions of T1: T1, final and largest alpha after it over alpha(T1)),
     ``half_at_start`` by size, the beta from which half of the attention is inside the own set at
     the start, and ``time``.
     """

@@ -1,8 +1,8 @@
 """Figure of Section 6 on real images: tables, accuracies, p-values and maps of association.
 
 A map of association shows, for each displacement (down, across) but zero, the mean of <p_i, p_j>
-over all seeds and all pairs of patches with this displacement. The unit of a map is the contrast;
-an average pair has the value 0 (`dynamics.images.association`).
+over all seeds and all pairs of patches with this displacement. Products are standardized to mean 0
+and root mean square 1 over the pairs of patches (`dynamics.images.association`).
 """
 
 from __future__ import annotations
@@ -231,7 +231,7 @@ def _maps(panels: Sequence[Axes], maps: dict[str, tuple[Any, int, bool]], label:
 
 
 def mean_by_displacement(runs: Sequence[Trained], record: int, as_shuffled: bool) -> FloatArray:
-    """Mean of <p_i, p_j> by the displacement from patch i to patch j, in units of the contrast.
+    """Mean of the standardized <p_i, p_j> by the displacement from patch i to patch j.
 
     `as_shuffled`: whether places are those in the shuffled images of training. The array has shape
     (2 reach + 1, 2 reach + 1), with ``reach`` half of the grid, and NaN in the middle.

@@ -39,7 +39,7 @@ TINY = 1e-300
 """Lower limit of a constant in Lemma 4.3, so that a constant below 0 has a logarithm."""
 BETAS = (0.3, 1.0, 2.0)
 FAR = 1e3
-"""Difference of logits, (beta - rho) times the scale, at which attention between sets is 0."""
+"""Difference of logits, (beta - rho) times softmax scale, at which attention between sets is 0."""
 CHECKED = ((8, 2, 3), (9, 3, 3), (12, 3, 3), (15, 3, 3), (16, 4, 3), (20, 2, 3), (16, 4, 5))
 """Sizes (D, C, p); the criterion (L-1) kappa^p is below 1 for some and above 1 for others."""
 

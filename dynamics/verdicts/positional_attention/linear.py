@@ -134,7 +134,7 @@ def definition_2_1(case: Case) -> dict[str, Any]:
     "nu -> 0, with {finite:.3g} at nu=0.001 and alpha=0.3; it falls as D^-{exponent:.2f}",
 )  # fmt: skip
 def theorem_3_2(case: Case) -> dict[str, Any]:
-    """Exponent in D of the error if sets attend to the next one, and association of encodings."""
+    """Exponent in D of the error of attention to the next set; own-set members in a row's top C."""
     D, C, q = size = _size(case.parameters)
     p, partition = case.parameters.p, Partition.contiguous([C] * (D // C))
     if (8 * D / C) ** 2 * (2 * C + 1) * 2 * C**p > MOST_ADDITIONS:

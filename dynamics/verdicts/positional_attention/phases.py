@@ -19,13 +19,13 @@ from theory.papers.positional_attention.linear_rules import sign_rule_error
 LONG = 1e6
 DRAWS, AT_ONCE = 400_000, 4_000_000
 NEAR = 0.1
-"""Maximum excess over the irreducible error, divided by the linear rule's excess, if learned."""
+"""Learned if the excess over the irreducible error is at most this share of the linear rule's."""
 STILL = 0.05
 """Maximum relative change of own attention G up to T0 at which G counts as unchanged."""
 CLEAR = 10.0
 """Minimum difference of the errors of sign(Z) and the best rule, in standard errors."""
 LINEAR_LEFT = 0.5
-"""Minimum excess over the irreducible error, divided by the linear rule's, if not generalised."""
+"""Not generalised if the error's excess is at least this share of the linear rule's excess."""
 LARGEST_ALPHA, ALPHAS = 1e2, 400
 """Largest a in v = a w*, and number of values of a on the logarithmic grid from 1e-3 alpha0."""
 HIGH = 2.0
@@ -55,7 +55,7 @@ def sampled_error(law: Any, state: FloatArray, seed: int) -> tuple[float, float]
         inner = size * state[0] * inner
         return np.asarray(inner**law.p + law.nu * inner)
 
-    # Contribution to F of a set of each type, at every sum Z, and sum of its absolute parts.
+    # `added`: contribution of a set to F, by type and Z; `gross`: sum of its absolute summands.
     parts = [n[:, None] * act(x) for n, x in ((plus, 1.0), (minus, -1.0), (none, 0.0))]
     added, gross = sum(parts), sum(map(np.abs, parts))
     signal, generator = int(np.flatnonzero(plus == law.C)[0]), np.random.default_rng(seed)

@@ -2,8 +2,7 @@ r"""Ends of training, predicted at the plateau of Event I.
 
 At the plateau the exact sign of the rate of gamma - rho is known
 (`theory.papers.positional_attention.plateau`). A flow ends with association if gamma is above rho.
-A flow ends without association if gamma is below rho; gamma then falls like -ln(time), while rho
-converges.
+If gamma is below rho, it ends without association; gamma falls like -ln(time), and rho converges.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from theory.papers.positional_attention.plateau import Plateau
 END = 1e7
 """Final time of a flow."""
 APART = 1.0
-"""Minimum final |gamma - rho|, times the scale, at which the end of a flow counts as decided."""
+"""Minimum final |gamma - rho| times the softmax scale at which a flow's end counts as decided."""
 ENOUGH = 0.95
 """Minimum share of cases that end as predicted, if the claim holds."""
 SIZES = ((9, 3, MIXED), (12, 3, ANY), (16, 4, ANY))
@@ -81,7 +80,7 @@ def positive_diagonal(parameters: Any) -> None:
 
 
 def _misses(rows: list[dict[str, Any]], finding: Finding) -> Finding:
-    """Add to a finding the cases that contradict the prediction; keep one run for stability."""
+    """Add to a finding the cases that miss the prediction; measure stability for one run only."""
     wrong = [row for row in rows if row["holds"] is False]
     names = (*SHOWN, "random_sets", "lead")
     listed = points([{name: row[name] for name in names} for row in wrong]) or "none"

@@ -200,7 +200,7 @@ def _trials(case: Case, kind: str, moved: bool, spread: float = SMALL, s: int = 
 
 
 def _gaps(*pair: Trials) -> list[Estimate]:
-    """Accuracy of the first trials minus that of the second, at each end, paired by seed."""
+    """Accuracy of the first trials minus that of the second, by length of run, paired by seed."""
     first, second = (
         [np.array(each.accuracies(each.names[0], each.plan.pixels[0], n)) for n in each.plan.steps]
         for each in pair

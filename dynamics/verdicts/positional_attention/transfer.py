@@ -1,11 +1,10 @@
 r"""Theorems 5.1 and 5.2: the value vector is fine-tuned on a new feature, with frozen attention.
 
 The downstream law has the same sets, and neither the law nor gradient descent prefers a feature.
-Fine-tuning is therefore gradient descent on (E) from a small random v, with learning rate 0 for A.
-Errors are rescaled: 0 is the irreducible error, and 1 is the error of sign(Z), which needs no
-attention. Uniform attention is a linear rule, with a rescaled error of at least 1. Errors are
-medians over seeds, because with one sample v may learn the opposite feature, from a patch of sign
--y.
+Fine-tuning is therefore gradient descent on samples, from a small random v, with A fixed. Errors
+are rescaled: 0 is the irreducible error, and 1 is the error of sign(Z), which needs no attention.
+Uniform attention is a linear rule, with a rescaled error of at least 1. Errors are medians over
+seeds, because with one sample v may learn the opposite feature, from a patch of sign -y.
 
 Without the sets, one algorithm applies sign(Z) to the leading direction of all patches. One sample
 has about C + q(D - C) patches with a feature; this number is the feature's eigenvalue in the second
@@ -52,9 +51,9 @@ SHARE = 0.25
 GAP = 5e-3
 """Minimum difference of sign(Z)'s error and the irreducible error at which attention matters."""
 LARGEST, LARGEST_LEADING, LARGEST_BOUND = 1 << 16, 1 << 20, 1 << 13
-"""Maximum D d for fine-tuning, maximum D d for the leading direction, maximum D of the bound."""
+"""Maximum D d of fine-tuning, of the leading direction; maximum D of the bound on algorithms."""
 FAR = 1e3
-"""A logit of minus this number, divided by the scale, makes attention 0."""
+"""A logit of minus this number, divided by the softmax scale, makes attention 0."""
 ERROR, SEEDS = 0.05, 9
 """Maximum test error that counts as small (first), seeds of the leading direction (second)."""
 TRANSFER = tuple(law(D, 8) for D in (16, 32, 64))

@@ -37,7 +37,7 @@ LARGER = (1e-2, 5e-2)
 """Spreads omega of the start that are larger than the paper assumes."""
 HORIZON, RECORDS = 1e5, 240
 AFFORDABLE, FEW_RECORDS = 1e8, 48
-"""Maximum number of multisets times Hessian entries (first), number of states of a run (second)."""
+"""Maximum number of multisets of set types times D^4 (first), states of a run (second)."""
 SAFE = 1.0
 """Maximum omega * Phi_max at which deviations stay below the scale of A in the softmax."""
 
@@ -62,7 +62,7 @@ def spectrum(reduced: Any, law: Any, horizon: float) -> Transverse:
 
 
 def stability(system: System, law: Any, horizon: float) -> Stability:
-    """Time up to which symmetric states are stable; unknown if there are too many multisets."""
+    """Time up to which symmetric states are stable; unknown for too many multisets of set types."""
     size = f"at D={law.D}, C={law.C}"
     if number_of_configurations(law.L, law.C) * law.D**4 > AFFORDABLE:
         return Stability(horizon, where=f"{size} there are too many multisets of types")

@@ -50,7 +50,7 @@ LONG = 1e7
 
 
 def rules_figure(system: System, request: FigureRequest) -> Drawing:
-    """The three events under gradient descent, momentum, Adam and sign descent, for both laws.
+    """The three events under each rule in `RATES`, for random sets ``mixed`` and ``any``.
 
     Options: ``steps``, and the learning rate of each rule by its name. The data are ``runs``, each
     with law, rule, eta, steps of the events, ``half`` (first record with half of the attention

@@ -25,7 +25,7 @@ FIGURES = {
 
 
 def nothing_to_leave(*_: object) -> None:
-    """None, because the full population on patterns moves exactly as its projection does."""
+    """None instead of a stability: training on patterns moves exactly as its projection does."""
 
 
 STABILITY = nothing_to_leave

@@ -1,4 +1,4 @@
-"""Attention in Proposition 2 and Figures 4 and 7, its rate, and two forms of equation (1)."""
+"""Attention in Proposition 2, Figures 4 and 7, its convergence, and two forms of equation (1)."""
 
 from __future__ import annotations
 

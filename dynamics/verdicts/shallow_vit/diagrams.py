@@ -110,7 +110,10 @@ class Panel(NamedTuple):
 
 
 def figure_1a(system: System, request: FigureRequest) -> Drawing:
-    """Figure 1a; options ``alphas``, ``samples``, ``trials``, ``workers``, ``store``."""
+    """Figure 1a: share of successful trials over N and alpha_*^-2.
+
+    Options: ``alphas``, ``samples``, ``trials``, ``workers``, ``store``.
+    """
     options = _options(request, "alphas", ALPHAS["rest"])
     law = request.make_parameters(system, ("alpha_star", "alpha_confusion"), **LAW)
     family, at = FAMILIES["rest"], options["alphas"]
@@ -164,7 +167,7 @@ def figure_1b(system: System, request: FigureRequest) -> Drawing:
 
 
 def figure_3(system: System, request: FigureRequest) -> Drawing:
-    """Figure 3; options ``family`` (``proportion`` or ``rest``), and those of Figure 1a."""
+    """Figure 3: trained against frozen attention; options ``family``, and those of Figure 1a."""
     family = str(request.user_options.get("family", "proportion"))
     if family not in ALPHAS:
         refuse("family", family, "is unknown", ", ".join(ALPHAS), "proportion")

@@ -93,7 +93,7 @@ def steps_of(
 
 
 def line_words(family: str, laws: Sequence[Any], steps: FloatArray) -> tuple[str, float, float]:
-    """Text on two fits, R^2 of the line in 1/alpha_*, and exponent in 1/(alpha_* - alpha_#)."""
+    """Text on fits of steps: R^2 of a line in 1/alpha_*, exponent in 1/(alpha_* - alpha_#)."""
     r2 = runs.line(1 / alphas(laws), steps)[2]
     slope, level, r2_by_gap = runs.line(1 / gaps(laws), steps)
     power = -exponent(gaps(laws), steps)

@@ -31,9 +31,9 @@ from theory.papers.shallow_vit.subgaussian import hoeffding_constant, norm_of_ra
 ALONG = 0.9
 """Minimum cosine of a value's growth and the mean lucky neuron at which the claim holds."""
 FALLS, WHOLE = 0.01, 0.9
-"""Maximum fall of a length in a step, relative to its range; tested share of training (second)."""
+"""Maximum fall of |q_1|^2 in a step, over its range (first); tested share of training (second)."""
 SAME, TURNED = 1.5, 0.7
-"""Maximum ratio of equal growths (first), minimum cosine of equal directions (second)."""
+"""Maximum ratio of equal growths of |q_1|^2 (first), minimum cosine of first and last q_1."""
 LINEAR_LOSS = {"none": (0.01, 1600), "attention": (0.01, 1600), "values": (0.002, 75_000)}
 """Frozen weights -> learning rate and steps of stable training with the linear loss."""
 RECORDS, DECADES = 200, 2.0

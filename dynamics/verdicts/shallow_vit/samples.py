@@ -195,7 +195,7 @@ def remark_1(case: Case) -> Row:
 
 
 def _of_both_variables(rows: list[Row], finding: Finding) -> Finding:
-    """Add fits of N50 in two variables to the reason, and a finding on the claim as worded."""
+    """Add fits of N50 in alpha_* and alpha_* - alpha_#, and a finding on the claim as worded."""
     finite = [row for row in rows if isfinite(row["value"])]
     n50 = [row["value"] for row in finite]
     r2 = [runs.line([row[x] ** 2 for row in finite], n50)[2] for x in ("x", "gap")]
