@@ -2,7 +2,9 @@
 
 import gc
 import getpass
+import itertools
 import os
+import signal
 import tempfile
 from collections import Counter
 
@@ -24,7 +26,7 @@ gc.set_threshold(100_000, 20, 50)
 
 
 LONG = (
-    "test_notebooks", "test_own_model", "test_interruption", "test_resume", "test_compiled",
+    "test_notebooks", "test_page_models", "test_interruption", "test_resume", "test_compiled",
     "test_real_images", "test_textured_images", "test_phases", "test_empirical",
 )  # fmt: skip
 """Files of few long tests: at the end of a run one process would wait for the other."""
@@ -47,9 +49,17 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture
 def interrupted(monkeypatch):
     """The next command is interrupted after some chunks."""
-    from interruptions import interrupt_soon
+    from dynamics.training import descent
 
-    interrupt_soon(monkeypatch)
+    advance, count = descent.Run.advance, itertools.count()
+
+    def counted(self):
+        if next(count) == 25:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return advance(self)
+
+    monkeypatch.setattr(descent, "LARGEST_CHUNK", 256)
+    monkeypatch.setattr(descent.Run, "advance", counted)
 
 
 @pytest.fixture

@@ -1,8 +1,10 @@
-"""Pages for readers: examples print what they say, files they name exist, links lead on."""
+"""Pages and docstrings: examples print what they say, files they name exist, links lead on."""
 
 import ast
 import doctest
+import inspect
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -61,3 +63,29 @@ def test_the_line_that_takes_the_step_is_in_the_file_that_the_page_names():
     page = (ROOT / "docs/follow_one_gradient.md").read_text(encoding="utf-8")
     (line,) = re.findall(r"^ {8}(\S.*)$", page, re.M)
     assert line in (ROOT / "dynamics/loops/kernels/update.py").read_text(encoding="utf-8")
+
+
+def modules():
+    for path in sorted([*ROOT.glob("theory/**/*.py"), *ROOT.glob("dynamics/**/*.py")]):
+        if ">>> " in path.read_text(encoding="utf-8") and path.name != "__main__.py":
+            name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+            yield name.removesuffix(".__init__")
+
+
+@pytest.mark.parametrize("name", list(modules()))
+def test_examples_of_docstrings_print_what_they_say(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = doctest.testmod(import_module(name))
+    assert done.attempted > 0
+    assert done.failed == 0
+
+
+@pytest.mark.parametrize("package", ["dynamics", "dynamics.plotting", "theory"])
+def test_everything_exported_has_an_example_and_says_its_parameters(package):
+    module = import_module(package)
+    for name in module.__all__:
+        thing = getattr(module, name)
+        if inspect.isfunction(thing) or inspect.isclass(thing):
+            assert ">>> " in (thing.__doc__ or ""), name
+        if inspect.isfunction(thing) and len(inspect.signature(thing).parameters) > 1:
+            assert "Parameters\n" in inspect.getdoc(thing), name

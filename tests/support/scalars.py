@@ -40,13 +40,3 @@ class Scalars:
 def wells():
     """The field (x - x^3, -y): sinks at (-1, 0) and (1, 0), a saddle at the origin."""
     return Scalars(("x", "y"), lambda x, y: (x**3 - x, y), (0.1, 1.0))
-
-
-def slaved_wells():
-    """As `wells`, where x is driven by a fast scalar that rests at x."""
-    return Scalars(("u", "x", "y"), lambda u, x, y: (1e3 * (u - x), x**3 - u, y), (0.5, 0.1, 1.0))
-
-
-def fold():
-    """A fast scalar whose rests are those of u^3 - u = x: three of them for |x| < 0.385."""
-    return Scalars(("u", "x"), lambda u, x: (u**3 - u - x, -1.0), (0.0, 0.0))

@@ -11,12 +11,10 @@ QS, NUS = [0.1, 0.3, 0.2], [1e-4, 1e-3, 1e-2, 1e-1]
 
 
 def t1(q, nu, **_):
-    """Reached unless q is small and nu large."""
     return np.nan if q < 0.15 and nu > 5e-3 else 100 * q / nu
 
 
 def ends(q, nu, **_):
-    """Everything that can happen to a point."""
     if nu == 1e-1:
         return {0.1: DIVERGED, 0.2: -1, 0.3: -2}[q]
     return OSCILLATING if (q, nu) == (0.3, 1e-2) else HORIZON
@@ -154,7 +152,6 @@ def test_boundaries_lie_half_way_and_not_where_nothing_is_known(grid):
 
 @pytest.mark.parametrize("corner", [[[0, 0], [1, 1]], [[1, 0], [0, 1]]])
 def test_two_lines_in_one_cell_join_the_yes_corners(corner):
-    """Each line cuts a corner of the answer no off."""
     no = [tuple(place) for place in corner]
     grid = sweep({"m": [0, 1], "n": [0, 1]}, {"risk": lambda m, n: (m, n) not in no})
     lines = boundary(select(grid, "risk>=1", "m", "n"))
