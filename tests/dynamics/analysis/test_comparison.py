@@ -21,7 +21,6 @@ def result(problem):
 
 
 def test_gradient_descent_is_a_distance_of_order_eta_from_the_flow(result):
-    """With slope one."""
     assert list(result.etas) == [0.008, 0.004, 0.002, 0.001]
     for name, order in result.orders.items():
         assert order == pytest.approx(1.0, abs=0.1), name
@@ -30,7 +29,6 @@ def test_gradient_descent_is_a_distance_of_order_eta_from_the_flow(result):
 
 
 def test_distances_are_taken_at_equal_times(problem, result):
-    """The slow way: the flow once more, at the times of one run."""
     run = result.runs[1]
     smooth = dynamics.flow(problem, 40.0, 1e-12, record=run.time)
     naive = np.abs(smooth["gamma"] - run["gamma"]).max()
@@ -102,7 +100,6 @@ def onset():
 
 
 def test_period_two_and_divergence_set_in_where_predicted(onset):
-    """With the driver, a little above and a little below."""
     problem, start, found = onset
     assert found.period_two == pytest.approx(found.limit, rel=0.01)
     assert found.period_two < found.non_finite < 2 * found.limit

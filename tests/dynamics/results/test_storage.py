@@ -1,12 +1,15 @@
-"""Stored results: whole, as they were, or refused."""
+"""Stored results: whole, as they were, or refused; events and runs as tables."""
 
 import errno
 import functools
 import itertools
 import json
+import math
 import os
+import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray
 from runs import same
@@ -17,10 +20,95 @@ from dynamics.validation import InvalidRequest
 
 
 @pytest.fixture(scope="module")
-def result():
+def problems():
     system = dynamics.load_system("positional_attention")
     parameters = system.Parameters(D=4, C=2)
-    problems = system.ReducedPopulation(parameters), system.FullPopulation(parameters)
+    return system.ReducedPopulation(parameters), system.FullPopulation(parameters)
+
+
+def test_a_run_is_a_table_of_its_records(problems):
+    run = dynamics.descend(problems[0], 0.02, 40)
+    table = run.to_dataframe()
+    assert len(table) == run.time.size
+    assert list(table)[:6] == ["time", "step", "alpha", "gamma", "rho", "risk"]
+    assert set(table) == {"time", "step", *run.layout.names, *run.observables}
+    for name in set(table) - {"time", "step"}:
+        np.testing.assert_array_equal(table[name], run[name])
+    assert table["step"].tolist() == run.steps.tolist()
+    assert "step" not in dynamics.flow(problems[0], 1.0).to_dataframe()
+    assert "A" not in dynamics.descend(problems[1], 0.02, 4).to_dataframe()
+
+
+def test_records_are_indexed_by_time_and_events_stand_apart(problems):
+    run = dynamics.descend(problems[0], 0.02, 40)
+    data = run.to_xarray()
+    assert set(data.sizes) == {"time"}
+    np.testing.assert_array_equal(data["time"], run.time)
+    assert float(data["alpha"].sel(time=0.2)) == run["alpha"][list(run.steps).index(10)]
+    events = run.events.to_xarray()
+    assert events["event"].values.tolist() == list(run.events)
+    for name, event in run.events.items():
+        row = events.sel(event=name)
+        np.testing.assert_equal(float(row["time"]), event.time)
+        np.testing.assert_array_equal(row["state"], event.state)
+        assert str(row["reason"].values) == event.reason
+    assert events["step"].notnull().values.tolist() == [bool(e) for e in run.events.values()]
+
+
+def test_an_event_that_was_not_reached_is_false_and_says_why(system):
+    problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
+    run = dynamics.descend(problem, eta=0.02, steps=100)
+    reached, missing = run.events["T0"], run.events["T1"]
+    assert (bool(reached), reached.reached, reached.step, reached.reason) == (True, True, 28, "")
+    assert (bool(missing), missing.reached, missing.step, missing.horizon) == (
+        False, False, None, None
+    )  # fmt: skip
+    assert math.isnan(missing.time)
+    assert missing.reason == run.reasons["T1"] == "not reached by time 2"
+    assert missing.state.shape == run.final_state.shape
+    assert np.isnan(missing.state).all()
+    assert isinstance(run.events, dict)
+    assert run.events.get("T2") is None
+    assert [name for name, event in run.events.items() if event][:1] == ["T0"]
+    with pytest.raises(KeyError, match=r"no event 'T2'; events are T0, T1"):
+        run.events["T2"]
+    again = pickle.loads(pickle.dumps(run.events))
+    assert again["T0"].step == 28
+
+
+def test_a_comparison_is_a_table_with_both_runs(problems):
+    result = dynamics.compare(*problems, eta=0.02, steps=40)
+    table = result.to_dataframe()
+    assert list(table)[:2] == ["time", "step"]
+    for name, series in result.deviations.items():
+        np.testing.assert_array_equal(table[f"deviation_{name}"], series)
+    np.testing.assert_array_equal(table["reduced_alpha"], result.reduced["alpha"])
+    np.testing.assert_array_equal(table["full_alpha"], result.full["alpha"])
+    flows = dynamics.compare(*problems, time=1.0).to_dataframe()
+    assert "step" not in flows
+    assert flows["deviation_rho"].notna().all()
+
+
+def test_a_run_that_ended_early_leaves_gaps(problems):
+    short, long = (dynamics.descend(p, 0.02, n) for p, n in zip(problems, (3, 6), strict=True))
+    same = {name: np.zeros(short.time.size) for name in short.layout.names}
+    table = dynamics.results.comparison.Comparison(short, long, same).to_dataframe()
+    assert table["step"].tolist() == list(range(7))
+    assert table["reduced_alpha"].notna().sum() == table["deviation_rho"].notna().sum() == 4
+
+
+def test_the_command_writes_the_table(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    words = "compare positional_attention --D 4 --C 2 --steps 40 --eta 0.02 --out r --csv t.csv"
+    assert main([*words.split(), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["csv"] == "t.csv"
+    table = pd.read_csv("t.csv", float_precision="round_trip")
+    pd.testing.assert_frame_equal(table, dynamics.load("r").to_dataframe(), check_exact=True)
+    assert list(table)[:2] == ["time", "step"]
+
+
+@pytest.fixture(scope="module")
+def result(problems):
     return dynamics.compare(*problems, eta=0.02, steps=40)
 
 
@@ -146,7 +234,7 @@ def test_two_commands_at_once_take_different_folders(tmp_path, monkeypatch):
     assert nu == [2e-3, 1e-3]
 
 
-def test_a_flipped_bit_or_a_cut_file_is_refused_under_its_name(result, tmp_path):
+def test_a_flipped_bit_or_a_cut_or_lost_file_is_refused_under_its_name(result, tmp_path):
     store = dynamics.save(result, tmp_path / "x")
     files = sorted(path for path in store.rglob("*") if path.is_file())
     rng, refused, mutations = np.random.default_rng(17), 0, 80
@@ -173,10 +261,7 @@ def test_a_flipped_bit_or_a_cut_file_is_refused_under_its_name(result, tmp_path)
         path.write_bytes(whole)
     assert refused > 0.95 * mutations
     same(dynamics.load(store).full, result.full)
-
-
-def test_a_file_or_a_sum_that_is_gone_is_refused(result, tmp_path):
-    store = dynamics.save(result.reduced, tmp_path / "x")
+    store = dynamics.save(result.reduced, tmp_path / "y")
     group = json.loads((store / "zarr.json").read_text())
     (store / "alpha" / "c" / "0").unlink()
     with pytest.raises(InvalidRequest, match="its alpha/c/0 is missing"):
