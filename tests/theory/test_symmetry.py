@@ -72,17 +72,12 @@ def test_any_partition_equals_brute_force(sizes, random):
     assert members == naive.orbits([tuple(map(int, s)) for s in partition.sets], labels.size)
 
 
-@pytest.mark.parametrize("labels", [[], [1, 2], [0, 2], [[0, 1]]])
-def test_wrong_partitions_are_refused(labels):
-    with pytest.raises(ValueError, match="partition"):
-        Partition(np.array(labels))
-
-
-def test_wrong_groups_and_structures_are_refused():
+def test_wrong_partitions_and_groups_are_refused():
+    for labels in ([], [1, 2], [0, 2], [[0, 1]]):
+        with pytest.raises(ValueError, match="partition"):
+            Partition(np.array(labels))
     with pytest.raises(ValueError, match="not a permutation"):
         PermutationGroup(3, (np.array([0, 0, 1]),))
-    with pytest.raises(TypeError, match="no symmetry"):
-        classes("positional attention")
 
 
 def generators(stated, axes=("i",), name="a"):

@@ -1,5 +1,7 @@
-"""Pictures are checked through the data of their artists."""
+"""Pictures of runs are checked through the data of their artists."""
 
+import itertools
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,6 +11,7 @@ import dynamics
 from dynamics import plotting
 from dynamics.analysis.transverse_growth import TransverseGrowth
 from dynamics.plotting import style
+from dynamics.validation import InvalidRequest
 
 
 @pytest.fixture(scope="module")
@@ -84,14 +87,11 @@ def test_every_picture_of_runs_states_the_parameters(result, seeds):
     assert "$N = 80$" in above(plotting.training(seeds.full))
 
 
-def test_deviation_is_logarithmic(result):
+def test_deviation_is_logarithmic_and_of_the_farthest_states(result, monkeypatch):
     axes = plotting.deviation(result)
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
     drawn = [line.get_ydata().max() for line in axes.lines if line.get_marker() != "None"]
     assert drawn == [result.deviation[name] for name in ("alpha", "gamma", "rho")]
-
-
-def test_the_farthest_of_many_states_are_drawn(result, monkeypatch):
     monkeypatch.setattr("dynamics.plotting.runs.MOST_STATES", 1)
     (line,) = (x for x in plotting.deviation(result).lines if x.get_marker() != "None")
     assert line.get_ydata().max() == max(result.deviation.values())
@@ -140,3 +140,74 @@ def test_evidence_draws_curves_and_lines_and_negative_values():
     assert (low, high) == pytest.approx((8.0, 12.0))
     verdict.evidence = {}
     assert plotting.evidence(verdict) is None
+
+
+@pytest.mark.parametrize("width", [2, 1e3, "wide", float("nan")])
+def test_a_width_that_no_page_has_is_refused(width):
+    with pytest.raises(InvalidRequest, match="width="), plotting.look(width=width):
+        pass
+
+
+def test_a_title_has_two_lines_and_the_caption_all_constants(result, tmp_path):
+    many = {f"c{k}": k for k in range(130)}
+    axes = plotting.training(
+        replace(result.reduced, parameters=dict(result.reduced.parameters) | many)
+    )
+    assert above(axes).count("\n") == 1
+    assert above(axes).endswith("(all in the caption)")
+    plotting.write(axes, tmp_path / "p.png")
+    caption = (tmp_path / "p.caption.txt").read_text(encoding="utf-8")
+    assert "$D = 9$" in caption
+    assert all(f"{k}$" in caption for k in range(130))
+
+
+def test_no_name_of_an_event_overlaps_another_or_leaves_the_page(result):
+    with plotting.look(linear=True, width=8.6):
+        axes = plotting.training(result.reduced)
+    axes[0].figure.draw_without_rendering()
+    names = [text.get_window_extent() for text in axes[0].texts if text.get_text()]
+    assert len(names) >= 5
+    assert not any(one.overlaps(other) for one, other in itertools.combinations(names, 2))
+    assert max(name.x1 for name in names) < axes[0].figure.bbox.x1
+
+
+def test_a_picture_of_some_of_the_scalars_says_so():
+    model = dynamics.Model(
+        start=lambda: {"w": np.linspace(1, 2, 120)}, risk=lambda theta, xp: xp.sum(theta["w"] ** 4)
+    )
+    many = dynamics.descend(model.ReducedPopulation(model.Parameters()), 1e-3, 3)
+    assert above(plotting.training(many)).splitlines()[-1] == "shown: 30 of 120 scalars"
+
+
+@pytest.mark.parametrize(
+    ("risk", "drawn"),
+    [
+        ([0.25, 1e-9, 1e-15, 3e-17, 1e-17, 3e-17, -1e-17], 5),
+        ([0.25, 1e-9, 1e-15, 3e-17, 0.0, 0.0, 3e-17], 4),
+        ([0.25, 1e-5, 1e-12, 1e-18, 1e-24, 1e-30, 2e-31], 7),  # of squares
+        ([-1e-21, -1e-18, -1e-12, -1e-6, -0.1, -0.2, -0.25], 7),  # from a saddle
+        ([0.25, 1e-9, 1e-17, 1e-9, 0.2, 0.1, 0.1], 7),
+    ],
+)
+def test_a_risk_is_drawn_to_the_rounding_of_its_terms(result, risk, drawn):
+    run, cut = result.reduced, slice(1, 1 + len(risk))
+    short = replace(
+        run, steps=run.steps[cut], time=run.time[cut], states=run.states[cut], events=run.events,
+        observables={n: s[cut] for n, s in run.observables.items()} | {"risk": np.array(risk)},
+    )  # fmt: skip
+    (line, *_) = plotting.training(short)[-1].lines
+    assert np.isfinite(line.get_ydata()).sum() == drawn
+    np.testing.assert_array_equal(line.get_ydata()[:drawn], np.abs(risk)[:drawn])
+
+
+def test_a_run_that_diverged_is_drawn_while_it_is_finite(system):
+    run = dynamics.descend(
+        system.ReducedPopulation(system.Parameters(D=9, C=3)), eta=1.0, steps=100
+    )
+    assert run.outcome.kind == "diverged"
+    axes = plotting.training(run)
+    for line in (line for panel in axes for line in panel.lines):
+        values = np.asarray(line.get_ydata(), float)
+        assert np.nanmax(np.abs(values), initial=0.0) < 1e6
+    assert above(axes).splitlines()[-1].startswith("diverged at $")
+    assert axes[-1].get_xlim()[1] < run.time[-1]
