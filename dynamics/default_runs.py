@@ -12,7 +12,7 @@ class Contrast:
     """Reduced run at other parameters, plotted and reported with the default comparison."""
 
     parameters: Mapping[str, Any]
-    """Parameter -> value, for parameters whose value differs from that in the comparison."""
+    """Parameter -> value, for parameters that differ from those of the default comparison."""
     overlaid: tuple[str, ...]
     """States and observables plotted for both runs."""
     remark: Callable[[Any], str]

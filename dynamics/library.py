@@ -23,7 +23,7 @@ def built_in_names() -> tuple[str, ...]:
 
 
 def library_names() -> tuple[str, ...]:
-    """Names of the library models, without the files of built-in systems."""
+    """Names of the library models; model files of built-in systems are not among them."""
     files = sorted((HERE / "models").glob("[!_]*.py"))
     names = tuple(p.stem for p in files if STARTS.search(p.read_text(encoding="utf-8")))
     return tuple(name for name in names if name not in built_in_names())

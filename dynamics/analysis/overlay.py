@@ -1,8 +1,8 @@
 """Comparison of runs from one start: learning rates, update rules, or descent and flow.
 
 As eta tends to 0, gradient descent converges to the flow on the common time axis eta * steps, with
-an error of order eta. If the measured distance of descent from the flow is of order eta, both are
-confirmed. Update rules are compared at equal steps.
+an error of order eta. If the measured distance of descent from the flow is of order eta, it
+confirms descent and flow. Update rules are compared at equal steps.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ KICK = 1e-6
 SMALLEST = 1e-3
 """Minimum scale of an entry, relative to the largest entry; entries near 0 have this scale."""
 UNEQUAL = (5.0**0.5 - 1.0) / 2.0
-"""Entry k is perturbed by `KICK` times its scale times 1 - (k `UNEQUAL` mod 1) / 2. With the golden
-ratio these factors differ for all k, so entries that start equal separate."""
+"""Entry k is perturbed by `KICK` times its scale times 1 - (k `UNEQUAL` mod 1) / 2. Since `UNEQUAL`
+is irrational, this factor differs between all entries, so entries that start equal separate."""
 LASTING = 1e-4
 """An entry's alternation is visible if its amplitude exceeds this fraction of its scale."""
 KEPT = 0.9

@@ -246,7 +246,7 @@ def _lapsed(system: System, run: Trajectory, name: str) -> bool:
     rule, final = rules.get(name), _final(run)
     if not run.events[name] or rule is None:
         return False
-    if name in SAMPLED and name in final:  # value: share of rows of A that meet the condition
+    if name in SAMPLED and name in final:  # share of rows of the logits that meet the condition
         return final[name] < 1.0
     known = {n: v for n, v in (dict(run.parameters) | final).items() if isinstance(v, (int, float))}
     if not rule.latex:  # an event rule of a model file has no LaTeX

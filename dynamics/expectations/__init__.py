@@ -80,7 +80,7 @@ FLOOR = 1e-290
 
 
 def relative_error(error: FloatArray, gross: FloatArray) -> float:
-    """Largest ratio of error to gross over the gradient components; the risk, last, is skipped."""
+    """Largest error of a gradient component (all but the last) over its sum of absolute terms."""
     with np.errstate(all="ignore"):
         known = np.where(error[:-1] > 2 * FLOOR, error[:-1] / gross[:-1], 0.0)
     return float(known.max())

@@ -1,36 +1,41 @@
 r"""Expected loss of a masked patch over masks and latents, by contour integral or sum over counts.
 
-A *block* is one row type of Q in one cluster of images; p is a masked patch of this row type. The
-other patches form *classes*: the patches of one class lie in one area and have the same correlation
-Ups with p. A masked key of class c has the weight :math:`w^-_c = e^{\Upsilon}`, an unmasked one
-:math:`w^+_c = e^{\Upsilon + z\Phi}`. With m the area of p, D the sum of all weights and A_a the
-attention on the unmasked patches of area a, the loss is
+A *block* is one row type of the matrix Q in one cluster of images; p is a masked patch of this row
+type. The other patches form *classes*: a class has n patches of one area with the same correlation
+Ups with p. The softmax weight of a patch is :math:`w^- = e^{\Upsilon}` if it is masked, and
+:math:`w^+ = e^{\Upsilon + z\Phi}` if it is unmasked and its area has the latent z. With m the area
+of p, z_a the latent of area a and A_a the attention on the unmasked patches of area a, the loss is
 
 .. math:: \ell = \tfrac12 z_m^2 - z_m^2 A_m + \tfrac12 \sum_a z_a^2 A_a^2.
 
-`contour_block` has a cost independent of the number of configurations. The contour integral uses
-:math:`D^{-k} = \int_0^\infty s^{k-1} e^{-sD} ds / \Gamma(k)`; the condition that M - 1 of the P - 1
-other patches are masked selects the coefficient of :math:`x^{M-1}` in
+The cost of the contour integral (`contour_block`) is independent of the number of configurations.
+With D the sum of all weights, :math:`1 / D^k` is the integral of s^{k-1} e^{-sD} / (k-1)! over s >
+0. That M - 1 of the P - 1 other patches are masked selects the coefficient of :math:`x^{M-1}` in
 
-.. math:: F = e^{-s w_p} \prod_j \Big( E_z \prod_{c \in j}
-    (e^{-s w^+_c} + x e^{-s w^-_c})^{n_c} \Big).
+.. math:: F = e^{-s w_p} \prod_a \Big( E_z \prod_{c \in a}
+    (e^{-s w^+_c} + x e^{-s w^-_c})^{n_c} \Big),
 
-At given (s, x) each patch is independently unmasked with the complex probability :math:`t = e^{-s
-w^+} / (e^{-s w^+} + x e^{-s w^-})`. The sum of s w^+ over an area's unmasked patches has moments
-(with s w written as w) :math:`S_1 = \sum n t w^+`, :math:`S_2 = S_1^2 + \sum n t (1-t) (w^+)^2`.
-With F as the measure
+where w_p is the weight of p, c runs over the classes of area a, and E_z is the mean over its
+latent. At given s and x, a patch with the weights w^+ and w^- is unmasked with the complex
+probability :math:`t = e^{-s w^+} / (e^{-s w^+} + x e^{-s w^-})`, independently of other patches. At
+a given latent of an area, the sum of s w^+ over its unmasked patches has the moments
+
+.. math:: S_1 = \sum n t s w^+, \qquad S_2 = S_1^2 + \sum n t (1 - t) (s w^+)^2,
+
+as sums over the classes of the area. Integrals over s and x with the measure F give the expected
+loss, and its derivative by a scalar theta of Q:
 
 .. math:: E[\ell] = \tfrac12 E[z_m^2] + \int R, \qquad
     R = \sum_a \tfrac12 z_a^2 S_{2,a} - z_m^2 S_{1,m}, \qquad
     \partial_\theta E[\ell] = \int R\, \partial_\theta \ln F + \partial_\theta R.
 
-At every s, the circle in x has the radius at which the mean number of masked patches is M - 1
-(saddle point). The nodes in x avoid :math:`x < 0`, where factors of F have zeros. The quadrature in
-s is double exponential at small s. Sums over the circle are divided by their value at s = 0.
+For every s, the nodes x lie on the circle with M - 1 masked patches on average (saddle point of F).
+They avoid :math:`x < 0`, where factors of F have zeros. Sums over x are divided by the sum at s =
+0, which makes the probabilities of all masks add to 1.
 
-`counts_block` sums over the numbers h_c of unmasked patches of every class. If equal areas are
-merged, h_c counts the patches of all of them. Given h_c, the mean of :math:`\sum_i A_i^2` over the
-merged areas i is a factor times the square of their total attention.
+`counts_block` sums over the numbers of unmasked patches of every class. If equal areas are merged,
+their patches are counted together; the mean sum of their squared attentions, given this count, is a
+factor times the square of their total attention.
 """
 
 from math import asinh, atan2, cos, exp, log, log1p, pi, sin, sinh, sqrt
@@ -44,16 +49,16 @@ MAX_NODES = 20_000
 """Maximum number of quadrature nodes in s, enough for about thirty keys with widely separated
 scores; if more are needed, the expected loss is NaN."""
 HEAVIEST = 100.0
-"""Upper limit of log(s w): a key at the limit has probability 0; (s w)^4 is a finite double."""
+"""Upper limit of log(s w) for a key of weight w: e^(-s w) is then 0, and (s w)^4 still finite."""
 GONE, REGULAR = 8.0, 5.0
-"""A key with log(s w) above `GONE` has probability 0. At tau above `REGULAR`, the term e^-tau of
-ln s is below e^-5."""
+"""A key of weight w has probability 0 if log(s w) exceeds `GONE`. At nodes tau (see `Law`) above
+`REGULAR`, log s grows by the step of tau from node to node, up to e^-5."""
 NEGLIGIBLE = 46.0
 """Contour nodes whose weight is below e^-46 times the largest weight are skipped."""
 ROUGH = 1e-6
 """Maximum relative rounding error of the integrand; above it, the integral is NaN."""
 WIDE, FLAT = 1e3, 1e-9
-"""In brackets of log radius above `WIDE`, mean counts wrong by less than `FLAT` count as right."""
+"""In a bracket of `saddle` wider than `WIDE`, relative errors `FLAT` of mean counts are ignored."""
 BLOCK = 256
 """Maximum number of configurations in one pass of the inner loops."""
 SPREAD = 300.0
@@ -76,11 +81,11 @@ class Tables(NamedTuple):
 
 
 class Law(NamedTuple):
-    """Law of masks and latents, and nodes of the quadrature in s.
+    """Law of masks and latents, and nodes of the contour integral over s.
 
     `others` is P - 1, the number of patches besides p, and `masked` the number of masked ones among
-    them. A latent takes the values `z` with probabilities `odds`. The nodes in tau, where s is
-    e^(tau - e^-tau) over a bound on D, begin at `first` with distance `step`.
+    them. The latent of an area takes the values `z` with probabilities `odds`. The nodes tau =
+    `first`, `first` + `step`, ... stand for s = e^(tau - e^-tau) / (bound on the sum of weights).
     """
 
     others: float
@@ -98,9 +103,10 @@ class Reading(NamedTuple):
     (rows + 1,), holds the state index of the first scalar of every row, then the number of scalars.
     `widths`, shape (n,), holds the difference steps of a Hessian, and `shares`, shape (n,),
     `factor` over the number of entries of each scalar. For each row, `floors` is the unavoidable
-    loss L*_p, `mates` is K times the probability that another patch of p's area is unmasked if p is
-    masked, and `patches` is the number of patches. `own`, `remote` are the state indices of Phi_m,
-    Phi_0; `local`, `far` are the indices of the local and the global row. A missing index is -1.
+    loss of a patch p, `mates` is K times the probability that another patch of p's area is unmasked
+    if p is masked, and `patches` is the number of patches. `local`, `far` are the indices of a row
+    of a local area and of the global area; `own`, `remote` are the state indices of the local row's
+    Phi for its own area and for the global area. A missing index is -1.
     """
 
     starts: Any
@@ -125,7 +131,7 @@ class MaskData(NamedTuple):
 
 
 def log_keys(state, block, classes, z):
-    """Logs of w^+, w^-, w_p relative to the largest weight, and log of a bound on their sum D."""
+    """Logs of the keys' weights w^+, w^-, w_p over the largest one, and of a bound on their sum."""
     opened, closed = np.empty((classes.size, z.size)), np.empty(classes.size)
     top = state[block.self_ups]
     for c in range(classes.size):
@@ -144,7 +150,7 @@ def log_keys(state, block, classes, z):
 
 
 def idle_steps(log_s, step, opened, closed, own):
-    """Number of nodes to skip: at these, every key has probability 0 or an s w below e^-46."""
+    """Number of nodes to skip: there each key (weight w) has probability 0 or s w below e^-46."""
     ahead = np.inf
     if own + log_s < GONE:
         ahead = -NEGLIGIBLE - own - log_s
@@ -159,7 +165,7 @@ def idle_steps(log_s, step, opened, closed, own):
 
 @inlined
 def tilt(turn, opened, closed, classes, areas, odds):
-    """Log of the product in F at x = e^turn; mean and variance of the unmasked patches' number."""
+    """Log of F e^(s w_p) at x = e^turn; mean and variance of the number of unmasked patches."""
     total, mean, variance = 0.0, 0.0, 0.0
     for a in range(areas.size):
         top, norm, first, second = -np.inf, 0.0, 0.0, 0.0
@@ -185,11 +191,11 @@ def tilt(turn, opened, closed, classes, areas, odds):
 
 
 def saddle(turn, unmasked, opened, closed, classes, areas, odds):
-    """Log of the radius with `unmasked` unmasked patches on average; log of the product in F there.
+    """Log of the radius |x| with `unmasked` unmasked patches on average, and log of F e^(s w_p).
 
     Newton's method from the guess `turn` is tried before bisection. If one choice of masked patches
-    outweighs all others, the mean is correct to rounding on a wide range of radii. The radius
-    nearest to 1 is selected, because it has the smallest rounding errors.
+    outweighs all others, the mean number is correct to rounding at many radii. The radius nearest
+    to 1 is selected, because it has the smallest rounding errors.
     """
     guess = turn
     for _ in range(4):
@@ -226,8 +232,8 @@ def saddle(turn, unmasked, opened, closed, classes, areas, odds):
 
 
 def circle(law):
-    """Angles of the upper half circle; at s = 0, log radius, log F and relative sum over nodes."""
-    # Computed from exact integers, so that the variance cannot round to a negative number.
+    """Angles of the nodes x; at s = 0: log |x|, log of F / x^(M - 1) at angle 0, relative sum."""
+    # The variance is computed from exact integers, so it cannot round to a negative number.
     variance = law.masked * (law.others - law.masked) / law.others
     nodes = int(min(law.others + 1.0, 14.0 * sqrt(variance) + 24.0))
     angles = (np.arange((nodes + 1) // 2) + 0.5) * (2.0 * pi / (nodes + nodes % 2))
@@ -244,7 +250,7 @@ def circle(law):
 
 
 def factors_at(turn, opened, closed):
-    """e^(-s w^+) and x e^(-s w^-) at x = e^turn, divided by their maximum; log of the maximum."""
+    """Both terms e^(-s w^+) and x e^(-s w^-) at x = e^turn over the larger one, and its log."""
     factors = np.empty((*opened.shape, 3))
     for c in range(closed.size):
         for j in range(opened.shape[1]):
@@ -257,9 +263,9 @@ def factors_at(turn, opened, closed):
 
 @inlined
 def set_moments(x, factors, opened, classes, areas, odds, place):
-    """Fill t; per area and latent S_1, S_2 - S_1^2 and the probability; return log F.
+    """Fill probabilities t of classes, and S_1, S_2 - S_1^2 and probability of areas' latents.
 
-    The argument of F is `x` times the radius; the factor e^(-s w_p) is left out.
+    Return log of F e^(s w_p), whose argument is the point `x` of the unit circle times the radius.
     """
     t, mean, variance, chance = place
     total = 0.0 + 0.0j
@@ -294,7 +300,7 @@ def set_moments(x, factors, opened, classes, areas, odds, place):
 
 @inlined
 def response(classes, areas, z, place, parts):
-    """Integrand R; fills ``parts`` with the terms of R of each area and latent."""
+    """Integrand R of the expected loss; fill ``parts`` with the term of each area and latent."""
     _, mean, variance, chance = place
     whole = 0.0 + 0.0j
     for a in range(areas.size):
@@ -308,7 +314,7 @@ def response(classes, areas, z, place, parts):
 
 @inlined
 def add_node(weight, own, opened, closed, block, classes, areas, z, place, parts, sums):
-    """Add a node to the sums: ``weight`` is F times the width of the node, ``own`` is s w_p."""
+    """Add a node (s, x) to the sums; ``weight`` is F times its width, ``own`` is s w_p."""
     t, mean, variance, chance = place
     loss, seen, slope, mass = sums
     whole = response(classes, areas, z, place, parts)
@@ -325,7 +331,7 @@ def add_node(weight, own, opened, closed, block, classes, areas, z, place, parts
         for j in range(z.size):
             share = weight * (classes[c].many * chance[a, j])
             square = z[j] * z[j]
-            # Derivatives of ln F, S_1 and S_2 - S_1^2 by the logs of w^+ and of w^-.
+            # Derivatives of the integrand by the logs of the class's weights w^+ and w^-.
             hidden, shift = 1.0 - t[c, j], 1.0 - 2.0 * t[c, j]
             part, turned = t[c, j] * opened[c, j], hidden * closed[c]
             spread = part * hidden * opened[c, j]
@@ -344,7 +350,7 @@ def add_node(weight, own, opened, closed, block, classes, areas, z, place, parts
 
 
 def scaled(logs, log_s):
-    """Products s w from the logs of w and s, limited to e^`HEAVIEST`."""
+    """Products s w from the logs of weights w and of s, limited to e^`HEAVIEST`."""
     return np.exp(np.minimum(logs + log_s, HEAVIEST))
 
 
@@ -370,7 +376,6 @@ def contour_block(state, block, tables, law, sums):
         tau = law.first + law.step * step
         if tau > REGULAR:
             step += idle_steps(tau - bound, law.step, log_open, log_closed, log_own)
-        # s = e^(tau - e^-tau) / bound makes the quadrature double exponential at small s.
         tau = law.first + law.step * step
         log_s = tau - exp(-tau) - bound
         opened, closed = scaled(log_open, log_s), scaled(log_closed, log_s)
@@ -425,7 +430,7 @@ def counts_block(state, block, tables, law, sums):
 
 
 def key_weights(state, block, classes, tables, first, last, scores, weights):
-    """Fill w^+ and w^-, and return w_p, divided by the largest weight in these configurations."""
+    """Fill the classes' weights, return p's; all are over the largest in these configurations."""
     top = state[block.self_ups]
     for c in range(classes.size):
         h = tables.counts[block.counts + c * block.configurations + first]
@@ -439,7 +444,7 @@ def key_weights(state, block, classes, tables, first, last, scores, weights):
 
 
 def add_counts(state, block, classes, tables, first, last, scores, z, likely, room, sums):
-    """Add configurations first, ..., last - 1 to the sums, at latents z of probability `likely`."""
+    """Add configurations first, ..., last - 1, at areas' latents z of probability `likely`."""
     weights, many, size = np.empty(scores.shape), block.configurations, last - first
     own = key_weights(state, block, classes, tables, first, last, scores, weights)
     inverse, rest, weight, attention = room[0], room[1], room[2], room[3:]
@@ -458,8 +463,9 @@ def add_counts(state, block, classes, tables, first, last, scores, z, likely, ro
         rest[i] = square * attention[0, i] * inverse[i]
         seen += weight[i] * attention[0, i] * inverse[i]
         loss += weight[i] * (0.5 * square - rest[i])
-    # `rest` becomes r = z_m^2 A_m - sum_a f_a z_a^2 A_a^2, with the factor f_a of area a; then
-    # `attention` = z_m^2 [a = m] - f_a z_a^2 A_a, dl/dw^- = r / D, dl/dw^+ = (r - `attention`) / D.
+    # `part` becomes minus the derivative of the loss by the attention A_a on area a, and `rest` the
+    # sum over a of A_a times `part`: the loss has the slopes rest / D by w^-, (rest - part) / D by
+    # w^+, with D the sum of all weights.
     for a in range(z.size):
         at, part, square = block.factors + a * many + first, attention[a], z[a] * z[a]
         factor, plain = tables.factors[at : at + size], square if a == 0 else 0.0
@@ -495,11 +501,11 @@ def add_counts(state, block, classes, tables, first, last, scores, z, likely, ro
 
 
 def sums_at(state, data, watched):
-    """Loss and A_m of each row, gradient and attention of each scalar, given that p is masked.
+    """Loss and own area's attention of each row, gradient and attention of each scalar.
 
-    All results are summed over clusters. The attention of a scalar Ups goes to the patches of its
-    class, masked or not; the attention of a scalar Phi goes to the unmasked patches of its areas.
-    With ``watched``, only the local and the global row are computed.
+    All are means if p is masked, summed over clusters. The attention of a correlation Ups goes to
+    its class of patches, masked or not; that of a Phi goes to the unmasked patches of its areas.
+    With ``watched``, only the rows `Reading.local` and `Reading.far` are computed.
     """
     tables, law, reading = data
     rows = reading.floors.size
@@ -516,12 +522,12 @@ def sums_at(state, data, watched):
 
 
 def gradient(state, data, out):
-    """Gradient of the population risk per entry of Q."""
+    """Gradient of the population risk, divided by the number of entries of Q of each scalar."""
     out[:] = data.reading.shares * sums_at(state, data, False)[2]
 
 
 def hessian(state, data, out):
-    """Jacobian of the gradient by central differences; each moves one scalar of every row."""
+    """Jacobian of the gradient; every central difference moves one scalar of each row at once."""
     starts, widths = data.reading.starts, data.reading.widths
     moved, high, low = np.empty(state.size), np.empty(state.size), np.empty(state.size)
     out[:] = 0.0
@@ -540,13 +546,13 @@ def hessian(state, data, out):
 
 
 def row_numbers(sums, reading):
-    """Of every row: loss minus L*_p, and A_m given another unmasked patch in the area of p."""
-    # If the area of p has no other patch that can be unmasked, 0/0 gives NaN.
+    """Loss above the unavoidable loss, and attention on the own area, of a patch p of every row."""
+    # The attention is the mean if another patch of the area is unmasked; 0/0 = NaN if none can be.
     return reading.factor * sums[0] - reading.floors, sums[1] / reading.mates
 
 
 def order_parameters(state, slope, data, out):
-    """Order parameters of the local and the global row; NaN for a local row that is missing."""
+    """Order parameters of the rows `Reading.local` (NaN if it is missing) and `Reading.far`."""
     reading = data.reading
     gaps, attentions = row_numbers(sums_at(state, data, True), reading)
     out[:] = np.nan

@@ -1,9 +1,9 @@
 r"""Expectation over masked patches: tables for the kernels of `contour`, method for each block.
 
-The expectation of a block is a contour integral, or a sum over *configurations*: the numbers h_c of
-unmasked patches in each class c. Of the P - 1 patches other than p, a uniformly random set of U
-patches is unmasked, so the numbers in classes of n_c patches are multivariate hypergeometric:
-:math:`P(h) = \prod_c \binom{n_c}{h_c} / \binom{P-1}{U}`. Classes are added one by one; partial
+The expectation of a block is a contour integral, or a sum over *configurations*: the numbers of
+unmasked patches in each class. U of the P - 1 patches other than the masked patch p are unmasked,
+uniformly at random. So :math:`\prod_c \binom{n_c}{h_c} / \binom{P-1}{U}` is the probability that
+h_c of the n_c patches of each class c are unmasked. Classes are added one by one; partial
 configurations with a marginal probability below `NEGLIGIBLE` are dropped.
 """
 
@@ -32,13 +32,13 @@ WIDTHS = 24.0
 MAX_NUMBERS = 2e7
 """Maximum number of counts in a table of configurations; above it, the sum is refused."""
 MAX_TERMS = 1e9
-"""Maximum number of terms of one gradient, latents included; above it, the sum is refused."""
+"""Maximum number of terms of one gradient, over counts, classes and latents of all areas."""
 PER_TERM, PER_BLOCK, PER_NODE = 1.5e-9, 1e-6, 3e-8
 """Predicted seconds per term of a sum over counts, per block, and per node of a contour."""
 RADII = 110
-"""Approximate number of nodes in s, for predicted costs."""
+"""Approximate number of nodes in s of a contour integral, for predicted costs."""
 FIRST, STEP = -3.7, 0.09
-"""First node in tau of the integral over s, and the distance between nodes."""
+"""First node tau of a contour integral, and distance of the nodes; see `contour.Law`."""
 MOVE = 2e-5
 """Step of a score in the central differences of a Hessian."""
 ROUNDING = 2.0**-52
@@ -47,15 +47,15 @@ BLOCK_FIELDS = (
     "row", "self_ups", "clusters", "first_class", "last_class", "first_area", "last_area",
     "configurations", "counts", "factors", "chances",
 )  # fmt: skip
-"""Columns of a block: row type, state index of the Ups of p itself, number of equal clusters, range
-of classes and areas, number of configurations (0 for a contour), index of the first count, factor
-and probability."""
+"""Columns of a block: row type, state index of p's correlation with itself, number of equal
+clusters, ranges of its classes and areas, number of configurations (0 for a contour), places of its
+first count, factor and probability in `contour.Tables`."""
 AREA_FIELDS = ("copies", "first", "last")
 """Columns of one area or of several equal areas: number of areas, index of the first class, and
 index after the last class."""
 CLASS_FIELDS = ("area", "ups", "phi", "patches", "many")
-"""Columns of a class: area within the block, state indices of Ups and Phi, number of patches in one
-area and in all equal areas."""
+"""Columns of a class of patches: area within the block, state indices of its correlation Ups and of
+its area's Phi, number of its patches in one area and in all equal areas."""
 
 Configurations = tuple[FloatArray, FloatArray]
 
@@ -64,8 +64,8 @@ Configurations = tuple[FloatArray, FloatArray]
 class AreaClass:
     """One area, or several equal areas.
 
-    `phi` is the state index of Phi, `copies` the number of areas. `classes` has a pair (state index
-    of Ups, number of patches) for each class; ``merged`` areas have one pair that counts them all.
+    `phi` is the state index of the area's Phi, `copies` the number of areas. Each class has a pair
+    (state index of its correlation Ups, number of patches); ``merged`` areas share one pair.
     """
 
     phi: int
@@ -78,7 +78,7 @@ class AreaClass:
 class Block:
     """One row type in one cluster, or in several equal clusters.
 
-    `row` is the index of the row type, and `self_ups` the state index of the Ups of p itself.
+    `row` is the index of the row type, `self_ups` the state index of p's correlation with itself.
     `areas` holds the areas, p's own first; `clusters` is the number of equal clusters.
     """
 
@@ -93,7 +93,7 @@ class Block:
         return tuple(patches for area in self.areas for _, patches in area.classes)
 
     def single(self, merging: bool) -> Block:
-        """Copy with one `AreaClass` for each area; `merging` merges equal areas of one class."""
+        """Copy with an `AreaClass` for each area, or (`merging`) for equal areas with one class."""
         areas: list[AreaClass] = []
         for area in self.areas:
             if area.copies > 1 and merging and len(area.classes) == 1:
@@ -178,7 +178,7 @@ def _count(sizes: Sequence[int], unmasked: int) -> float:
 
 def configurations(sizes: Sequence[int], unmasked: int) -> Configurations:
     """Counts, shape (classes, N), and probabilities, shape (N,), of N likely configurations."""
-    # Logarithms are in the thousands; long doubles save three digits of the probabilities.
+    # Logarithms of factorials are in the thousands; long doubles save three digits of `chances`.
     logs = np.log(np.arange(1, sum(sizes) + 1, dtype=np.longdouble))
     logs = np.concatenate([np.zeros(1, np.longdouble), np.cumsum(logs)])
 
@@ -217,7 +217,7 @@ def _seconds(block: Block, law: Any) -> tuple[float, float]:
     others, latents = law.P - 1, len(law.z)
     share = (law.P - law.masked) / others
     angles = min(others / 2 + 1, 7.0 * sqrt(others * share * (1 - share)) + 12.0)
-    # At nearly all radii few angles are computed: `contour_block` stops at a negligible weight.
+    # At nearly all nodes s few angles of x are computed: `contour_block` stops at small weights.
     nodes = RADII * (20.0 + 0.2 * angles) * (1 + len(block.sizes)) * latents
     return PER_BLOCK + PER_TERM * _terms(block.single(latents == 1), law), PER_NODE * nodes
 

@@ -2,8 +2,8 @@ r"""Kernels: contribution of a set to the margin of positional attention, and it
 
 The formula is that of the model file `dynamics.models.positional_attention`, in central moments.
 Lambda, Gamma, Xi are the attention of a patch to itself, to another patch of its set, and to a
-patch of another set. With z the sum of a set's patches (each +1, -1 or 0), and Z the sum of z over
-all sets, the set contributes
+patch of another set; D is the number of patches, C that of a set. With state entry alpha, constant
+nu, z the sum of a set's patches (each +1, -1 or 0) and Z the sum of z over all sets, the set adds
 
 .. math::
    h = C \nu v + \sum_{k=0}^p \binom pk S_k u^k v^{p-k}, \quad
@@ -23,7 +23,7 @@ SECOND = ((1, 1), (1, 2), (1, 3), (2, 2), (2, 3), (3, 3))
 
 
 def entries(state, constants):  # type: ignore[no-untyped-def]
-    """Lambda - Gamma, Gamma, Gamma - Xi and Xi at a state, computed without cancellation."""
+    """Attention Lambda - Gamma, Gamma, Gamma - Xi, Xi; differences without cancellation."""
     D, C, scale = constants[0], constants[1], constants[4]
     b, g, r = scale * constants[3], scale * state[1], scale * state[2]
     top = max(b, g, r)
@@ -35,14 +35,14 @@ def entries(state, constants):  # type: ignore[no-untyped-def]
 
 
 def coordinates(state, constants):  # type: ignore[no-untyped-def]
-    """The values u, x, y, where v = x Z + y z in (1), with their derivatives, shape (3, 10).
+    """The factor u of (1), and x and y of v = x Z + y z, with their derivatives, shape (3, 10).
 
     The columns are the value, its derivatives by alpha, gamma, rho and by the pairs `SECOND`.
     `constants` holds D, C, nu, beta, scale.
     """
     D, C, s = constants[0], constants[1], constants[4]
     A, G, E, X = entries(state, constants)
-    # g, r are the logarithmic derivatives by gamma, rho of the softmax's denominator (`entries`).
+    # g, r are the derivatives by gamma, rho of the log of the softmax's denominator (`entries`).
     g, r, less = s * (C - 1.0) * G, s * (D - C) * X, s * (A + C * G)
     A_g, A_r = -g * A - s * G, -r * A
     G_g, X_g, X_r = G * (s - g), -g * X, X * less
@@ -64,7 +64,7 @@ def coordinates(state, constants):  # type: ignore[no-untyped-def]
 
 
 def tabulate(at, data, out):  # type: ignore[no-untyped-def]
-    """Fill `out`, shape (4 or 10, sums Z, types of a set), with h and its derivatives.
+    """Fill `out`, shape (4 or 10, values of Z, types of a set), with h of (1) and its derivatives.
 
     `at` is the result of `coordinates`; the first axis of `out` corresponds to the columns of `at`.
     """
@@ -73,7 +73,7 @@ def tabulate(at, data, out):  # type: ignore[no-untyped-def]
 
 
 def size_of_terms(state, data, out):  # type: ignore[no-untyped-def]
-    """Fill sums of absolute terms of h and its derivatives; return their relative rounding."""
+    """Fill sums of absolute terms of h in (1) and its derivatives; return their relative error."""
     at, moments = coordinates(state, data.constants), np.abs(data.moments)
     linear = data.constants[1] * data.constants[2]
     expand(np.abs(at), moments, linear, np.abs(data.sums), np.abs(data.z + data.sums[-1]), out)
@@ -83,9 +83,9 @@ def size_of_terms(state, data, out):  # type: ignore[no-untyped-def]
 
 
 def expand(at, moments, linear, sums, totals, out):  # type: ignore[no-untyped-def]
-    """Fill h of (1) and its derivatives.
+    """Fill the contribution h of (1), and its derivatives, for each Z and each type of a set.
 
-    `at` is the result of `coordinates`, and `linear` is C nu. `moments`, shape (p + 1, kinds),
+    `at` is the result of `coordinates`, and `linear` is C nu. `moments`, shape (p + 1, types),
     holds binom(p, k) S_k of each type, `sums` the z of each type, and `totals` the values of Z.
     """
     many, kinds = moments.shape
@@ -128,7 +128,7 @@ def expand(at, moments, linear, sums, totals, out):  # type: ignore[no-untyped-d
 
 
 def second_derivatives(at, by, sums, total, out):  # type: ignore[no-untyped-def]
-    """Fill second derivatives of h at one Z; `by` holds derivatives of h by v, vv, u, uv and uu."""
+    """Fill second derivatives of h in (1) at one Z, from those `by` v, vv, u, uv and uu."""
     place = 4
     for i in range(1, 4):
         for j in range(i, 4):

@@ -1,48 +1,49 @@
 r"""Kernels of the spectral sum: a contour integral and a Fourier transform per sum z of the sets.
 
-With n random sets, margin F, s = 1 / (1 + e^F), u = kappa + i omega and a step 2 pi / T in omega,
+The margin F is the sum of contributions of the signal set and of n random sets; s = 1 / (1 + e^F).
+For points u = kappa + i omega of a contour, with a step 2 pi / T in omega and -1 < kappa < 2,
 
 .. math::
 
    \frac 1T \sum_j e^{-u_j F} \frac{\pi}{\sin \pi u_j} \approx s - c_0 - c_1 e^{-F}, \qquad
    c_0 = \frac{1}{1 - e^{\kappa T}}, \quad c_1 = \frac{1}{1 - e^{(1 - \kappa) T}}, \qquad (1)
 
-for -1 < kappa < 2. The terms with c_0 and c_1 come from the poles at u = 0 and u = 1; both are
-small for 0 < kappa < 1. The kernel of the risk has a pole of second order at u = 0; the kernel of
-s (1 - s) has no pole there:
+where c_0 and c_1 come from the poles at u = 0 and u = 1; both are small for 0 < kappa < 1. For the
+risk, the kernel has a pole of second order at u = 0; the kernel for s (1 - s) has no pole there:
 
 .. math::
 
    \frac{\pi}{u \sin \pi u}: \; \log(1 + e^{-F}) + c_0 F - c_0 (1 - c_0) T - c_1 e^{-F}, \qquad
    \frac{\pi u}{\sin \pi u}: \; s (1 - s) - c_1 e^{-F}. \qquad (2)
 
-Both kernels multiply E[e^{-uF}; z], in which the sets are independent except for their sum z. With
-type k of probability P_k, sum z_k and contribution h_k to F, and h_s from the signal set,
+All kernels multiply E[e^{-uF}; z], the part of the mean of e^{-uF} with sum z of the random sets.
+A random set has type k, with patches of sum z_k and contribution h_k to F, with probability P_k.
+With h_s from the signal set and M points zeta_m on a circle of radius e^lambda,
 
 .. math::
 
    E[e^{-uF}; z] = \frac{e^{-u h_s}}{M} \sum_m \zeta_m^{-z} B(u, \zeta_m)^n, \quad
-   B(u, \zeta) = \sum_k P_k e^{-u h_k} \zeta^{z_k}, \quad |\zeta| = e^\lambda. \qquad (3)
+   B(u, \zeta) = \sum_k P_k e^{-u h_k} \zeta^{z_k}. \qquad (3)
 
-Tilted by kappa and lambda, the expectation (3) is e^psi times a number of size one:
+With tilted probabilities p_k of sum 1, (3) is e^psi times a number of size one:
 
 .. math:: p_k = P_k e^{-\kappa h_k + \lambda z_k} / S, \qquad
    \psi = n \log S - \lambda z - \kappa h_s. \qquad (4)
 
 With one factor B replaced by its term k, (3) gives the weights w_k(z) = E[s; set 1 has type k, sum
-= z], and
+= z]. With indices i, j for derivatives by alpha, gamma, rho, the risk R has the derivatives
 
 .. math::
 
-   E[s\, F_i] = \sum_z \Big( n \sum_k w_k\, h_{k,i} + h_{s,i} \sum_k w_k \Big), \qquad (5)
+   -R_i = E[s\, F_i] = \sum_z \Big( n \sum_k w_k\, h_{k,i} + h_{s,i} \sum_k w_k \Big), \qquad (5)
 
-.. math:: \partial_i \partial_j R = E[s (1-s) F_i F_j] - E[s F_{ij}], \qquad (6)
+.. math:: R_{ij} = E[s (1-s) F_i F_j] - E[s F_{ij}], \qquad (6)
 
-where a set's own products h_{k,i} h_{k,j} need weights of s (1 - s). Pairs of different sets add n
-(n - 1) times (1/M) sum of zeta^{-z} B^{n-2} B_i B_j; B_i is B with h_{k,i} in every term.
+where products h_{k,i} h_{k,j} of one set need weights of s (1 - s). Pairs of different sets add n
+(n - 1) times (1/M) sum of zeta^{-z} B^{n-2} B_i B_j, where B_i is B with h_{k,i} in every term.
 
-The error of the sum (1) is at most e^{psi(k) - |kappa - k| T} times a tilted mean of |dF|, for one
-k in [-1, 0] and one in [1, 2]. (7) The T that (7) needs follows from psi on a grid of kappa.
+The error of (1) in E[s F_i] is at most e^{psi(k) - |kappa - k| T} times a tilted mean of |F_i|, for
+a real k in [-1, 0] and one in [1, 2]. (7) The T that (7) needs follows from psi on a grid of kappa.
 """
 
 from math import ceil, cos, exp, expm1, floor, log, log1p, pi, sin
@@ -54,10 +55,10 @@ from dynamics.expectations.shares import coordinates, entries, size_of_terms, ta
 from dynamics.loops.kernels import kernels
 
 GRID = 13
-"""Number of values of kappa in a grid. The coarse grid runs from -1 to 2, the fine grid from 0 to
-1. Functions take a grid as (spacing, index of kappa = 0, index of kappa = 1)."""
+"""Number of values in a grid of kappa = Re u in (1). The coarse grid runs from -1 to 2, the fine
+grid from 0 to 1. Functions take a grid as (spacing, index of kappa = 0, index of kappa = 1)."""
 LONG = 60.0
-"""If T on the coarse grid exceeds this value, the fine grid is tried as well."""
+"""If T of (1) exceeds this value on the coarse grid of kappa, the fine grid is tried as well."""
 UNKNOWN, TINY, HUGE = 1e300, 1e-280, 1e300
 UNIT = 2.3e-16
 SAFETY = 2.0
@@ -69,10 +70,10 @@ BLOCK = 32
 GUESS = 0.02
 """First guess of the gross (sum of absolute terms), relative to its largest bound at one sum z."""
 FINEST = 1e-14
-"""Lower limit of the tolerance of a Hessian, which is stricter than that of a gradient: s (1 - s)
-can be far below s."""
+"""Lower limit of the tolerance of a Hessian. It is stricter than that of a gradient, since the
+weights s (1 - s) of a Hessian can be far below the weights s of a gradient."""
 NO_DIGIT = 0.1
-"""Maximum error of a component relative to its gross; above it, the state has no gradient."""
+"""Maximum error of a component over its sum of absolute terms; above it, no gradient is given."""
 TOO_MANY, OVERFLOW, CANCELLED = 1.0, 2.0, 3.0
 """Fault codes of a state without a gradient."""
 
@@ -86,7 +87,7 @@ class SpectralData(NamedTuple):
     P_k. The sums `z` of all random sets, most probable first, have probabilities `chance`, shape
     (columns,); `others`, shape (columns, K), is the joint probability of z and type k of set 1. `n`
     is the number of random sets and `variance` the variance of the sum of one set. `tolerance` is
-    the allowed error relative to the gross, `budget` the maximum number of nodes.
+    the allowed error over the sum of absolute terms, `budget` the maximum number of nodes.
     """
 
     constants: np.ndarray
@@ -104,9 +105,9 @@ class SpectralData(NamedTuple):
 
 
 def tilt(folded, target, lam, tilts):  # type: ignore[no-untyped-def]
-    """Find the lambda at which the mean sum of a set is `target` = z / n; return lambda and log S.
+    """Find the lambda of (4) at which a set's mean sum is `target` = z / n; return lambda, log S.
 
-    ``folded`` holds the weights of the sums -C to C. ``tilts`` is filled with e^{lambda j} / S.
+    ``folded`` holds a set's weights of the sums j = -C to C; ``tilts`` gets e^{lambda j} / S.
     """
     size, low, high = folded.size // 2, -LARGEST_TILT, LARGEST_TILT
     for _ in range(60):
@@ -141,7 +142,7 @@ def tilt(folded, target, lam, tilts):  # type: ignore[no-untyped-def]
 
 
 def untilted(h, data, kappa, lam, out):  # type: ignore[no-untyped-def]
-    """Fill P_k e^{a_k - top}, a_k = -kappa h_k + lambda z_k; return top, the largest a_k."""
+    """Fill p_k S e^{-top} of (4); return top, the largest exponent -kappa h_k + lambda z_k."""
     top = -HUGE
     for k in range(out.size):
         out[k] = lam * data.sums[k] - kappa * h[k]
@@ -152,7 +153,7 @@ def untilted(h, data, kappa, lam, out):  # type: ignore[no-untyped-def]
 
 
 def tilted(h, data, kappa, lam, out):  # type: ignore[no-untyped-def]
-    """Fill p_k of (4); return log S."""
+    """Fill the tilted probabilities p_k of types in (4); return the log of their norm S."""
     top = untilted(h, data, kappa, lam, out)
     total = out.sum()
     for k in range(out.size):
@@ -163,9 +164,9 @@ def tilted(h, data, kappa, lam, out):  # type: ignore[no-untyped-def]
 def scan(c, tables, sizes, data, grid, scanned):  # type: ignore[no-untyped-def]
     """Fill psi of (4), lambda, and tilted means of `sizes` on a grid of kappa, at one z.
 
-    Psi is UNKNOWN if it overflows. Weights at one kappa follow from the weights at the previous
-    one, unless h has a wide range. The last row of means is for the risk, from its bound e^{-kappa
-    F} / kappa.
+    A psi that overflows is `UNKNOWN`. Unless h has a wide range, the weights of types at one kappa
+    follow from those at the previous kappa. The last row of means is for the risk, which is at
+    most e^{-kappa F} / kappa for 0 < kappa <= 1.
     """
     (grain, zero, _), (psi, lam, means) = grid, scanned
     h, kinds, count = tables[0, c], data.probability.size, data.n
@@ -208,7 +209,7 @@ def scan(c, tables, sizes, data, grid, scanned):  # type: ignore[no-untyped-def]
 
 
 def largest_shares(c, tables, data, scanned, out):  # type: ignore[no-untyped-def]
-    """Fill bounds on E[s |F_i|; z] and on the risk at z, from s <= 1 and s <= e^{-kappa F}."""
+    """Fill bounds on the terms of gradient and risk at one z, from s <= 1 and s <= e^{-kappa F}."""
     psi, _, means = scanned
     kinds = data.probability.size
     for i in range(4):
@@ -223,7 +224,7 @@ def largest_shares(c, tables, data, scanned, out):  # type: ignore[no-untyped-de
 
 
 def aliases(height, s, grid):  # type: ignore[no-untyped-def]
-    """T required by (7) left and right of kappa, each with whether the term of a pole is needed.
+    """T of (1) that the errors (7) left and right of kappa need; whether terms of poles are needed.
 
     ``height`` holds the logarithm of (integrand / allowed error) at each kappa of the grid.
     """
@@ -241,22 +242,22 @@ def aliases(height, s, grid):  # type: ignore[no-untyped-def]
 
 
 def alias(x):  # type: ignore[no-untyped-def]
-    """The function 1 / (1 - e^x) in (1)."""
+    """The function 1 / (1 - e^x), which gives c_0 and c_1 in (1)."""
     return -1.0 / expm1(x) if x < 700.0 else 0.0
 
 
 def rounding(count, kappa, height, zero, one):  # type: ignore[no-untyped-def]
-    """Rounding error of the sum (1), from its factors and the logarithms of its terms."""
+    """Rounding error of the left side of (1), from the logs of its terms and of those of poles."""
     noise = exp(min(height, 700.0)) * (1.0 - log(abs(sin(pi * kappa))) / pi)
     noise += abs(zero[0]) * exp(min(zero[1], 700.0)) + abs(one[0]) * exp(min(one[1], 700.0))
     return UNIT * (2.0 + count / 10.0) * noise
 
 
 def plan(scanned, grid, gross, need, count):  # type: ignore[no-untyped-def]
-    """Choose kappa, T and window in omega at one z: least work with an error of e^need * gross.
+    """Choose kappa, T and range of omega in (1) at one z, for least work at error e^need * gross.
 
-    Returns the index of kappa (-1 if none is possible); T; window; c_0; c_1; the logarithms of
-    (integrand / allowed error) on the contour and, times c_1, at the pole at 1; the work; the
+    Returns index of kappa (-1 if none is possible), T, range of omega, c_0, c_1, logarithms of
+    (integrand / allowed error) on the contour and, times c_1, at the pole at u = 1, work, and
     rounding error.
     """
     (grain, at_zero, at_one), (psi, _, means) = grid, scanned
@@ -286,7 +287,7 @@ def plan(scanned, grid, gross, need, count):  # type: ignore[no-untyped-def]
 
 
 def transform_length(p, data, z, excess):  # type: ignore[no-untyped-def]
-    """Length M of the transform with negligible terms of z + M and z - M; log of these / e^psi."""
+    """Length M in (3) with negligible aliases at sums z + M, z - M; log of aliases / e^psi."""
     size, need, most = data.sums[-1], 8.0, -HUGE
     longest = 4 * ((2 * data.n * size + 4) // 4)
     folded, gaps = np.zeros(2 * size + 1), np.empty((2, 7))
@@ -315,7 +316,7 @@ def transform_length(p, data, z, excess):  # type: ignore[no-untyped-def]
 
 
 def on_circle(folded, cosines, sines, out):  # type: ignore[no-untyped-def]
-    """Fill `out` with polynomials in zeta, with coefficients `folded`, at M points of the circle.
+    """Fill `out` with polynomials of coefficients `folded` at M points zeta of the unit circle.
 
     ``folded`` has shape (2 C + 1, nodes), ``cosines`` and ``sines`` (C + 1, M / 2 + 1), ``out`` (M,
     nodes).
@@ -343,7 +344,7 @@ def on_circle(folded, cosines, sines, out):  # type: ignore[no-untyped-def]
 
 
 def from_circle(values, cosines, sines, out):  # type: ignore[no-untyped-def]
-    """Fill means over the circle of values times zeta^j; this is the transpose of `on_circle`."""
+    """Fill means over M points zeta of values * zeta^j, j from -C to C; transposed `on_circle`."""
     size, length, wide = cosines.shape[0] - 1, values.shape[0], values.shape[1]
     even = np.zeros((size + 1, wide), np.complex128)
     odd = np.zeros_like(even)
@@ -367,7 +368,7 @@ def from_circle(values, cosines, sines, out):  # type: ignore[no-untyped-def]
 
 
 def raised(base, power, shift, out):  # type: ignore[no-untyped-def]
-    """Fill `out`, shape (M, nodes), with base^power times the factor `shift` of each point."""
+    """Fill `out`, shape (M, nodes), with base^power times `shift`, shape (M,), of each zeta."""
     square, flat, wide = base.copy().reshape(-1), out.reshape(-1), base.shape[1]
     for m in range(flat.size):
         flat[m] = shift[m // wide]
@@ -382,7 +383,7 @@ def raised(base, power, shift, out):  # type: ignore[no-untyped-def]
 
 
 def fold(now, slopes, sums, out):  # type: ignore[no-untyped-def]
-    """Fill the coefficients in zeta of sum_k slopes_k now_k zeta^{z_k}, shape (2 C + 1, nodes)."""
+    """Fill coefficients of zeta^-C to zeta^C in the sum over types k of slopes_k now_k zeta^z_k."""
     out[:] = 0.0
     for k in range(now.shape[0]):
         j, slope = sums[k] + out.shape[0] // 2, slopes[k]
@@ -391,7 +392,7 @@ def fold(now, slopes, sums, out):  # type: ignore[no-untyped-def]
 
 
 def front_at(u, step, psi, signal):  # type: ignore[no-untyped-def]
-    """Kernel pi / (T sin(pi u)) times e^psi and the signal set's phase, for +-omega together."""
+    """Kernel of (1) at u times e^psi e^{-i omega h_s}; doubled for omega > 0, to include -omega."""
     kappa, omega = u.real, u.imag
     decay = exp(-2.0 * pi * omega)
     below = complex(sin(pi * kappa) * (1.0 + decay), sin(pi * (kappa + 0.5)) * (1.0 - decay))
@@ -403,9 +404,9 @@ def add_nodes(c, tables, data, at, weights, pairs):  # type: ignore[no-untyped-d
     """Add the terms of a contour, or of the pole at 1, at one z, to weights and pairs.
 
     ``at`` holds kappa, lambda, M, the step in omega, the number of nodes, and c_1 (0 on a contour).
-    The rows of ``weights``, shape (2, K), are weights of s and of s (1 - s); ``pairs`` holds, for
-    two different sets, E[s (1 - s) h_i h_j; z]. Returns the contribution to the risk, and the
-    largest |E[e^{-uF}; z]| / e^psi in the last block of nodes.
+    The rows of ``weights``, shape (2, K), are w_k(z) of (5) for s and for s (1 - s); ``pairs`` gets
+    E[s (1 - s) h_i h_j; z] with derivatives of the contributions of two random sets. Returns the
+    contribution to the risk, and the largest |E[e^{-uF}; z]| / e^psi in the last block of nodes.
     """
     kappa, lam, length, step, many, pole = at
     h, kinds, size, second = tables[0, c], data.probability.size, data.sums[-1], len(tables) > 4
@@ -473,10 +474,10 @@ def add_nodes(c, tables, data, at, weights, pairs):  # type: ignore[no-untyped-d
 
 
 def add_sum(c, tables, sizes, data, scanned, gross, most, need, results, second):  # type: ignore[no-untyped-def]
-    """Add the terms of one z to gradient and risk, their gross and error, and the Hessian.
+    """Add the terms of one z to the rows of `results` (see `spectrum`), and to the Hessian.
 
-    ``need`` is the logarithm of (allowed error / gross), and ``most`` an upper bound of the terms
-    of z over the allowed error. Returns the number of nodes; if it exceeds the budget, no node is
+    ``need`` is the logarithm of (allowed error / `gross`), and ``most`` a bound of the terms of z
+    over the allowed error. Returns the number of nodes; if it exceeds the budget, no node is
     computed. Returns -1 if the contour's rounding error over the allowed error exceeds ``most``.
     """
     kinds, count, grid = data.probability.size, data.n, (0.25, 4, 8)
@@ -530,7 +531,7 @@ def add_sum(c, tables, sizes, data, scanned, gross, most, need, results, second)
 
 
 def missing(i, scanned, grid, chosen, count):  # type: ignore[no-untyped-def]
-    """Error estimate of component i at one z, from aliases (7), window, transform and rounding.
+    """Error of gradient component i (3: risk) at one z: aliases (7), omitted terms and rounding.
 
     ``chosen`` holds the index of kappa, T, c_0, c_1, and the logarithm of omitted terms over e^psi.
     """
@@ -539,7 +540,7 @@ def missing(i, scanned, grid, chosen, count):  # type: ignore[no-untyped-def]
     for t in range(GRID):
         height[t] = psi[t] + log(means[i, t] + TINY) if psi[t] < UNKNOWN else UNKNOWN
         size = height[t] - grain * abs(s - t) * period
-        if i == 3 and t == at_zero:  # the risk: its alias grows like T
+        if i == 3 and t == at_zero:  # the risk has a double pole: its error grows like T
             size += log1p(period)
         if t < s and t <= at_one and (t >= at_zero or zero != 0.0):
             left = min(left, size)
@@ -552,7 +553,7 @@ def missing(i, scanned, grid, chosen, count):  # type: ignore[no-untyped-def]
 
 
 def add_hessian(c, tables, data, weights, pairs, second):  # type: ignore[no-untyped-def]
-    """Add the terms of (6) at one z."""
+    """Add the terms of the Hessian (6) at one sum z of the random sets."""
     kinds, count, place = data.probability.size, data.n, 0
     whole, curved = weights[0].sum(), weights[1].sum()
     for i in range(3):
@@ -571,7 +572,7 @@ def add_hessian(c, tables, data, weights, pairs, second):  # type: ignore[no-unt
 
 
 def exceeds(values, limits, share):  # type: ignore[no-untyped-def]
-    """Whether one of four values exceeds a share of its limit."""
+    """Whether one of four values exceeds its limit times `share`."""
     above = False
     for i in range(4):
         above = above or values[i] > share * limits[i]
@@ -579,10 +580,10 @@ def exceeds(values, limits, share):  # type: ignore[no-untyped-def]
 
 
 def add_table_errors(state, data, tables, scanned, results):  # type: ignore[no-untyped-def]
-    """Add the errors caused by rounding of h and its derivatives to the errors in `results`.
+    """Add the errors caused by rounding of the tables to the errors in `results`.
 
-    These errors are means of s (1 - s) |F_i| times the error of F, and of s times the error of F_i.
-    Tilted means on the coarse grid bound them, by s (1 - s) <= e^{-kappa F} for |kappa| <= 1.
+    For the derivative F_i of the margin, these are the means of s (1 - s) |F_i| times the error of
+    F, and of s times the error of F_i. Tilted means (`scan`) bound both by means of e^{-kappa F}.
     """
     sizes = np.empty(tables.shape)
     unit = size_of_terms(state, data, sizes)
@@ -608,10 +609,10 @@ def add_table_errors(state, data, tables, scanned, results):  # type: ignore[no-
 
 
 def spectrum(state, data, tables, results, second):  # type: ignore[no-untyped-def]
-    """Fill the tables of h and its derivatives, the results and the Hessian (6) at a state.
+    """Fill the tables of contributions h and derivatives, the results and the Hessian (6).
 
-    The rows of `results`, shape (4, 4), are: E[s F_i] and the risk; their gross; their errors; the
-    number of nodes and the fault code (0 without a fault).
+    The rows of `results`, shape (4, 4), are: minus the gradient by alpha, gamma, rho, and the risk;
+    their sums of absolute terms (`gross`); their errors; number of nodes and fault code (0: none).
     """
     columns, kinds = data.z.size, data.sums.size
     tabulate(coordinates(state, data.constants), data, tables)
@@ -678,7 +679,7 @@ def spectrum(state, data, tables, results, second):  # type: ignore[no-untyped-d
 
 
 def gradient(state, data, out):  # type: ignore[no-untyped-def]
-    """Fill `out` with the gradient per entry, its Jacobian, the risk, or all results.
+    """Fill `out` with the gradient per entry, its Jacobian, the risk, or `results` of `spectrum`.
 
     The size of `out`, 3, 9, 2 or 16, selects between these. An unknown value is NaN.
     """
@@ -709,7 +710,7 @@ def hessian(state, data, out):  # type: ignore[no-untyped-def]
 
 
 def summary(state, data, out):  # type: ignore[no-untyped-def]
-    """Fill the risk, or all results; see `gradient`."""
+    """Fill `out` of size 2 with the risk and NaN, or of size 16 with `results` of `spectrum`."""
     gradient(state, data, out)
 
 
@@ -719,7 +720,7 @@ def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
     apart, mate, _, other = entries(state, data.constants)
     out[0], out[1], out[2], out[4] = state[0], state[1], state[2], -slope[0]
     out[3] = D * (apart + C * mate)
-    # dXi/drho = scale Xi (1 - (D - C) Xi), with 1 - (D - C) Xi = Lambda + (C - 1) Gamma.
+    # By the attention entries of `shares`: dXi/drho = scale Xi (Lambda + (C - 1) Gamma).
     turned = (apart + C * mate) * slope[2] - (C - 1.0) * mate * slope[1]
     out[5] = D * (D - C) * scale * other * turned
     out[6] = min(data.constants[3], state[1]) - state[2]

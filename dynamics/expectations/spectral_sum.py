@@ -32,11 +32,11 @@ FAULTS = {
 
 
 class SpectralSum(Expectation):
-    """Expectation over the types of L - 1 random sets.
+    """Expectation over the types of all sets of patches other than the signal set.
 
     The array `types`, shape (K, 2), holds the numbers of patches at +1 and at -1 in each type of a
     random set, and `probabilities`, shape (K,), the probability of each type, with a relative error
-    of `chance_error`. `tolerance` is the allowed error relative to the gross.
+    of `chance_error`. `tolerance` is the allowed error over the sum of absolute contributions.
     """
 
     name = "spectral"
@@ -78,14 +78,14 @@ class SpectralSum(Expectation):
         return type(self), self._arguments
 
     def _summary(self, state: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """E[s F_i] and the risk, their gross and error; number of nodes and fault code."""
+        """Minus gradient by scalars, risk; sums of absolute terms; errors; nodes and fault code."""
         value, gross, error, why = summary(self.data, state, 16).reshape(4, 4)
         with np.errstate(all="ignore"):
             error = error + self._tail(state) + self.data.n * self._arguments[-1] * gross
         return value, gross, error, why[:2]
 
     def error_estimate(self, state: FloatArray) -> dict[str, FloatArray]:
-        """Value, gross and estimated error; an unknown value is NaN with an infinite error."""
+        """Gradient and risk, `gross` (sums of absolute terms) and errors; NaN, inf if unknown."""
         value, gross, error, (_, fault) = self._summary(state)
         share = np.append(self.data.share, 1.0)
         if fault:
@@ -94,7 +94,7 @@ class SpectralSum(Expectation):
         return {"value": value, "gross": gross * share, "estimate": error * share + FLOOR}
 
     def _tail(self, state: FloatArray) -> FloatArray:
-        """Bound on the contribution of sums below `NEGLIGIBLE`; attention S has |S x| <= 1."""
+        """Bound on the contribution of left out sums z; attention averages patches to [-1, 1]."""
         D, _, p, nu, _, scale = self._arguments[:6]
         inner = D * abs(state[0])
         steep = D * (p * inner ** (p - 1) + nu)
@@ -126,7 +126,7 @@ def law_of_sum(sets: int, each: FloatArray) -> FloatArray:
 
 
 def central_moments(types: NDArray[Any], C: int, p: int) -> FloatArray:
-    """Moments binom(p, k) S_k of each type, shape (p + 1, K); see `dynamics.expectations.shares`.
+    """Factors binom(p, k) S_k of (1) in `shares` for each type of a set, shape (p + 1, K).
 
     The array `types`, shape (K, 2), holds numbers of patches at +1 and at -1.
     """

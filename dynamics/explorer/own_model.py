@@ -107,7 +107,7 @@ def _sliders(center: Center, points: list[Point]) -> tuple[Slider, ...]:
 def page_script(points: Sequence[Point], limits: Sequence[Limit], fixed: Mapping[str, Any]) -> str:
     """JavaScript that defines ``MODEL``.
 
-    The mapping `fixed` holds names and the command; see ``FIXED`` in `assets/own_model.js`.
+    The mapping `fixed` becomes ``FIXED`` in `assets/own_model.js`: names, constants, the command.
     """
     functions, programs, tables = {"() => 1": 0}, dict[str, int](), Tables()
 

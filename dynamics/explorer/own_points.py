@@ -27,7 +27,7 @@ from theory.program import NoProgram
 MOST_TRIED = 12
 """Maximum number of choices of the constants, besides the initial one, with a derived model."""
 MOST_TERMS = 150_000
-"""Approximate maximum of the number of terms in all derived gradients."""
+"""Maximum number of tried choices of the constants, times the number of terms of a gradient."""
 ENOUGH = 2
 """A constant is no longer varied if `ENOUGH` tried values of the constant give no point."""
 BYTES = 110_000
@@ -56,7 +56,7 @@ class Point:
     lists: Lists
     readings: Readings
     law: bool
-    """Whether the risk is a sum over samples."""
+    """Whether the risk is a sum over samples, rather than a formula in the model file."""
     matrices: Mapping[str, Matrix] = field(default_factory=dict)
     constants: Mapping[str, float] = field(default_factory=dict)
     """Values of the constants that only event rules use, by the name of the constant."""
@@ -184,7 +184,7 @@ def _elsewhere(
     now = {name: getattr(parameters, name) for name in names}
     made = []
     for factor in MOVES if names else ():
-        for power in (1.0, -1.0, 0.25, -0.25):  # use the first power that the model allows
+        for power in (1.0, -1.0, 0.25, -0.25):  # first power of `factor` that the model allows
             changes = {n: x * factor**power if x else SMALL * power for n, x in now.items()}
             try:
                 moved = dataclasses.replace(parameters, **changes)
@@ -208,11 +208,7 @@ def _draws(system: System, parameters: Any) -> tuple[int, int]:
 
 
 def reduced_problem(system: System, parameters: Any, draws: tuple[int, int]) -> ModelProblem:
-    """The reduced problem at given parameters.
-
-    The pair `draws` holds the number and the seed of the samples for a law that can only be
-    sampled, else (0, 0).
-    """
+    """The reduced problem at given parameters; for `draws` see `Center`."""
     count, seed = draws
     options = {"samples": count, "seed": seed} if count else {}
     made: Any = system.ReducedPopulation(parameters, **options)
@@ -228,7 +224,7 @@ def _key(problem: ModelProblem) -> tuple[Any, ...]:
 
 
 def _alike(problem: ModelProblem, other: ModelProblem) -> bool:
-    """Whether two problems have the same classes of equal entries and the same linear space."""
+    """Whether two problems have the same classes of equal entries, samples and closed space."""
     if _key(problem) != _key(other) or problem.coordinates != "linear":
         return _key(problem) == _key(other)
     one, two = problem.embedding.matrix, other.embedding.matrix

@@ -23,8 +23,8 @@ from dynamics.models.engine.reduced_risk import ReducedRisk, order_parameters
 from theory.program import NoProgram, Program
 
 LONG = 250_000
-"""Maximum number of terms of lists that sum over all samples; above it, the page runs lists of one
-sample for each sample."""
+"""Maximum number of terms of lists that sum over all samples; above it, the lists compute the terms
+of a single sample, and the page runs them once for each sample."""
 LONGEST = 1_000_000
 """Maximum product of the numbers of a gradient's terms and of scalars; above it, a page has no
 directional derivatives."""
@@ -67,7 +67,7 @@ class Lists:
     """Inputs by row: values and weight of each sample, or one row with the weights of all
     samples."""
     one_by_one: bool
-    """Whether each sample has its own row."""
+    """Whether the programs compute the terms of one sample, so each sample is a row of inputs."""
 
     def documents(self, tables: Tables) -> list[dict[str, int]]:
         """Convert the programs to JSON-ready values; `tables` collects the programs' arrays."""
@@ -78,10 +78,7 @@ class Lists:
 
 
 def document(program: Program, by_row: NDArray[np.bool_], tables: Tables) -> dict[str, int]:
-    """Convert a program to JSON-ready values; `tables` collects the arrays of the program.
-
-    The mask `by_row` selects the outputs that depend on the inputs in `Lists.rows`.
-    """
+    """Convert a program to JSON-ready values; for `by_row` and `tables` see `Lists`."""
     counts, which = np.unique(program.count, return_inverse=True)
     arrays = {
         "constants": program.constants,
@@ -113,9 +110,9 @@ class Matrix:
     labels: NDArray[np.int64]
     """Class of each entry, shape (rows, columns), -1 for an entry that never moves."""
     base: Reading
-    """Value of the entries of each class if all coordinates are 0, shape (classes,)."""
+    """Value of the entries of each class if all scalars of the reduction are 0."""
     along: NDArray[np.float64]
-    """Derivatives of entries by coordinates, one row for each class, shape (classes, scalars)."""
+    """Derivatives of the entries of each class by the scalars, shape (classes, scalars)."""
     classes: tuple[tuple[int, float], ...]
     shape: tuple[int, ...]
     """Shape of the whole array; the matrix may be a slice of the array."""

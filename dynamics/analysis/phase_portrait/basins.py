@@ -100,8 +100,8 @@ def bisected(
 
     The array `pairs`, shape (n, 2, 2), holds both starts of each edge; `known`, shape (n, 2,
     entries), holds the limits of these starts. Limits closer than `near`, in units of `sides`,
-    count as equal. Returns the place of each jump, shape (n, 2), NaN where the limits agree, and
-    the mask of edges with a jump.
+    count as equal. Returns the place of the jump on each edge, shape (n, 2), NaN without a jump,
+    and the mask of edges with a jump.
     """
     places, jumps = np.full((len(pairs), 2), np.nan), np.zeros(len(pairs), dtype=bool)
     edge, points, found = np.arange(len(pairs)), np.asarray(pairs, dtype=float), np.asarray(known)

@@ -3,8 +3,8 @@
 - *slow*: a fast scalar takes its value on the attracting branch of its slow manifold, continued
   from the branch that the main run follows.
 - *run*: a scalar takes the value that it has on the main run at the same value of one coordinate.
-  Only the initial part of the run, on which the coordinate is monotone, is used. Beyond the values
-  that the coordinate takes on this initial part, the scalar is constant.
+  Only the run's initial part with a monotone coordinate is used. Beyond the coordinate's values on
+  the initial part of the run, the scalar is constant.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Elimination:
     """Method by which a scalar outside a plane is eliminated."""
 
     kind: str
-    """The method: ``"slow"`` or ``"run"``."""
+    """``"slow"`` (values on the slow manifold) or ``"run"`` (values on the main run)."""
     along: str = ""
     """Name of the coordinate that determines the scalar by the method ``"run"``."""
     until: float = math.nan
@@ -125,7 +125,7 @@ class SlavedScalar:
     The mapping `others` gives every other eliminated scalar as a function of the plane. The last
     state of the main run inside the rectangle `box` selects the branch. The scalar's largest value
     along the run limits the search. Values on the branch are tabulated on `grid` cells along each
-    side. Raises InvalidRequest if no branch attracts at the end of the run.
+    side. Raises InvalidRequest if no branch attracts the scalar near that state.
     """
 
     def __init__(

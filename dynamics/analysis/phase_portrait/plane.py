@@ -252,7 +252,7 @@ def _moves(
     eliminated: Mapping[str, Elimination],
     rates: FloatArray,
 ) -> None:
-    """Refuse a plane without motion: conservation laws tie its scalars to eliminated scalars."""
+    """Refuse a plane whose scalars rest, since conservation laws tie them to eliminated ones."""
     some = main.states[:: max(1, len(main.states) // LOOKS)]
     along = max(float(np.abs(problem.gradient(state)).max()) for state in some)
     if eliminated and np.nanmax(np.abs(rates), initial=0.0) < RESTS * along:

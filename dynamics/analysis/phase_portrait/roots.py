@@ -207,7 +207,7 @@ def fixed_points(
 
 
 def _isolated(field: Callable[[FloatArray], FloatArray], zero: FloatArray) -> bool:
-    """Whether no direction has further zeros at all distances of `ASIDE`."""
+    """Whether no line of zeros, with a zero at each distance in `ASIDE`, goes through `zero`."""
     directions = np.linalg.svd(_derivative(field, zero))[2]
     return not any(
         all(_has_zero_near(field, zero + sign * part * direction, part / 2) for part in ASIDE)
