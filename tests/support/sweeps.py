@@ -13,6 +13,9 @@ KINDS = (
     "killed its worker",
 )  # fmt: skip
 CONVERGED, HORIZON, OSCILLATING, DIVERGED = range(4)
+SYSTEM = dynamics.load_system("positional_attention")
+GIVEN = {"D": 8, "C": "2,3,4", "q": "0.2:0.6:3", "nu": "1e-3,1e-2", "time": 50}
+"""A small sweep that tests run, damage and interrupt."""
 
 
 def sweep(axes, variables, outcome=HORIZON, fixed=None, derived=None):
@@ -31,8 +34,7 @@ def sweep(axes, variables, outcome=HORIZON, fixed=None, derived=None):
         "derived": json.dumps(derived or {}),
         "kinds": json.dumps(KINDS),
     }
-    shown = dynamics.load_system("positional_attention").presentation
-    attributes |= shown.attributes()
+    attributes |= SYSTEM.presentation.attributes()
     return xarray.Dataset(data, {name: list(values) for name, values in axes.items()}, attributes)
 
 

@@ -3,7 +3,7 @@
 import hashlib
 
 import pytest
-from small_sweep import GIVEN, SYSTEM
+from sweeps import GIVEN, SYSTEM
 
 import dynamics
 

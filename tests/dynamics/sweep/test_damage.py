@@ -5,7 +5,7 @@ import shutil
 
 import numpy as np
 import pytest
-from small_sweep import GIVEN, SYSTEM
+from sweeps import GIVEN, SYSTEM
 
 import dynamics
 from dynamics.results.outcome import PENDING

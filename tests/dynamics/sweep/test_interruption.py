@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from small_sweep import GIVEN, SYSTEM
+from sweeps import GIVEN, SYSTEM
 
 import dynamics
 from dynamics.cli import main
