@@ -48,7 +48,7 @@ class Case:
         return eta * self.repeat.eta_factor
 
     def steps(self, count: int) -> int:
-        """Number of steps; larger if a repetition has a smaller learning rate or a later end."""
+        """Number of steps: `count`, or more if a repetition has a smaller rate or a later end."""
         return round(count * self.repeat.time_factor / self.repeat.eta_factor)
 
     def time(self, time: float) -> float:

@@ -98,7 +98,7 @@ def _window(name: str, text: str) -> tuple[float, float] | None:
 
 
 def transverse(system: System, request: FigureRequest) -> Drawing:
-    """Least curvature, along a run, across the space on which entries of a class are equal.
+    """Least curvature along a run, in directions in which entries of a class become unequal.
 
     Options are ``eta``, ``steps`` and ``records`` (number of states).
     """

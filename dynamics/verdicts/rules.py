@@ -190,7 +190,7 @@ def growth(
 
 
 def _approaches(local: Sequence[float], claimed: float) -> bool:
-    """Whether local exponents of the larger sizes are nearer to the claimed one, by a tenth."""
+    """Whether the distance of local exponents from `claimed` falls by a tenth at large sizes."""
     distance = np.abs(np.asarray(local) - claimed)
     half = len(distance) // 2
     if half == 0:

@@ -69,7 +69,7 @@ def stability_of(
 
 @lru_cache(maxsize=64)
 def _measured(reduced: Any, full: Any, own: Any, trained: Trained) -> Stability | None:
-    """Stability of a run, or of a run at the model file's size if the full population is large."""
+    """Stability of a run, or of one at the model file's size if the full problem is too large."""
     for law in (trained.parameters, own()):
         try:
             pair = reduced(law), full(law)

@@ -1,10 +1,10 @@
 r"""Attention on a sink grows and the sink's value drains, alone and together; a figure.
 
-Letters are those of `dynamics.models.attention_sink`. Late in training the prediction exceeds the
-bigram probability p by about :math:`p (\bar\xi - E_p \bar\xi) / e^\alpha`, where :math:`\bar\xi` is
-the sum of the values of all tokens but the sink. The sink's logit therefore grows as :math:`\alpha
-= \frac12 \ln(2 \mathrm{Var}_p(\bar\xi)\, t/V)` with V tokens. At constant alpha, the head's
-contribution decays at the rate :math:`(e^\alpha/(e^\alpha + W))^2 / V`.
+Late in training the prediction exceeds the bigram probability p by about :math:`p (\bar\xi - E_p
+\bar\xi) / e^\alpha`, where :math:`\alpha` is the sink's logit and :math:`\bar\xi` the sum of the
+values of all other tokens. With V tokens, the logit therefore grows as :math:`\alpha = \frac12
+\ln(2 \mathrm{Var}_p(\bar\xi)\, t/V)`. At constant alpha and with W other tokens in the sequence,
+the head's contribution decays at the rate :math:`(e^\alpha/(e^\alpha + W))^2 / V`.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def encoded(case: Case) -> dict[str, Any]:
     words="slopes of the parents {slopes}, leads {leads}, of places 2 to 4",
 )  # fmt: skip
 def largest(case: Case) -> dict[str, Any]:
-    """Negative gradient of the risk, at the start, by the scores between positions."""
+    """Negative gradient of the risk, at the start, with respect to the scores between positions."""
     problem = case.problem
     slopes = between_places(problem, -problem.gradient(problem.initial_state))
     own, ahead = np.array([slopes[i, PARENTS[i]] for i in CHOOSING]), lead(slopes)

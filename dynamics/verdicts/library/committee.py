@@ -82,7 +82,7 @@ def learned_by_all(law: Any) -> None:
     picture=Picture(SCALE, "risk"),
 )  # fmt: skip
 def by_overlaps(case: Case) -> dict[str, Any]:
-    """Overlaps along gradient descent on every weight, in d and in n + k dimensions."""
+    """Difference of overlaps between descent on every weight in d and in n + k dimensions."""
     law, full = case.parameters, case.system.FullPopulation(case.parameters)
     problem, state = few_rows(case.system, law, gram(law.n, law.k, law.d))
     every = descend(full, PER_STEP * law.d, STEPS)

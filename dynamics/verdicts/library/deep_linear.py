@@ -1,9 +1,9 @@
 r"""Deep linear networks: sigmoidal growth and learning time of each mode; a figure.
 
 With two layers and balanced weights, the strength :math:`a = w^2` of a mode with singular value s
-obeys :math:`\dot a = 2 a (s - a)`. From :math:`a_0` it is :math:`a(t) = s e^{2 s t} / (e^{2 s t} -
-1 + s / a_0)`, which reaches s / 2 at time :math:`\ln(s / a_0 - 1) / 2 s`. Deeper networks
-have no closed form.
+obeys :math:`\dot a = 2 a (s - a)`. From :math:`a_0` at time 0 it is :math:`a(t) = s e^{2 s t} /
+(e^{2 s t} - 1 + s / a_0)`, which reaches s / 2 at time :math:`\ln(s / a_0 - 1) / 2 s`. Deeper
+networks have no closed form.
 """
 
 from __future__ import annotations

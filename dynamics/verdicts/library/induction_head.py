@@ -1,7 +1,7 @@
 r"""Induction heads with N pairs: the 19 scalars, times of emergence, and three trained alone.
 
 While entries of a class are equal, attention scores and answer are sums of inner products of tokens
-and positions. Such a product is 0 or 1, or 0 or :math:`\pm 1` with the matrix M between its two
+and positions. Such an inner product is 0 or 1, and 0, 1 or -1 if the matrix M is between its two
 vectors. The loss therefore depends on the 19 scalars and the number N of pairs only, and costs
 :math:`O(N^3)`. `scalar_model` is a model of the scalars. Times are those of the scalars' flow; in
 the model file they are D times longer, because a scalar of D entries has D times the derivative.
@@ -34,7 +34,7 @@ from theory.closure.orbits import generators_of, orbit_classes
 ROUNDING = 1e-12
 SIZES = (4, 8, 16, 32)
 LONG = (200.0, 2.2)
-"""Coefficients a, b of a time a + b N^2 at which the head has emerged."""
+"""Coefficients a, b; at time a + b N^2 the head with N pairs has emerged."""
 SHAPES = {"alpha": 3, "beta": 4, "b": 4, "c": 4, "gamma": 4}
 EVENTS = {"T_gamma": "gamma3 >= 1/2", "T_copy": "risk <= 1/10"}
 THREE = ("alpha3", "beta2", "gamma3")
@@ -114,7 +114,7 @@ def _signed(blocks: Sequence[FloatArray]) -> tuple[Any, FloatArray]:
     "nothing",
 )  # fmt: skip
 def subspace(case: Case) -> dict[str, Any]:
-    """Dimension of the space fixed by the law's symmetries; largest reduced minus full entry."""
+    """Dimension of the space fixed by the law's symmetries; difference of reduced and full runs."""
     problem, run = descent(1.0, 300)(case)
     full, other = descent(1.0, 300, "FullPopulation")(case)
     shapes = dict(zip(full.layout.names, full.layout.shapes, strict=True))
@@ -154,7 +154,7 @@ def _emerges(case: Case, event: str) -> dict[str, Any]:
 
 
 def _three_too(rows: list[Row], finding: Finding) -> Finding:
-    """Add the exponent in N with three scalars alone; turn a contradiction into undecided."""
+    """Add the exponent in N if only `THREE` are trained; turn a contradiction into undecided."""
     three = growth(SIZES, [row["alone"] for row in rows], finding.bound)
     reason, missing = f"{finding.reason}; of three alone: {three}", finding.missing
     if finding.holds is False:
@@ -230,7 +230,7 @@ def times(system: System, request: FigureRequest) -> Drawing:
 
 
 def rounds(system: System, request: FigureRequest) -> Drawing:
-    """Number of classes that have moved after each round of the search for equal entries."""
+    """Number of classes known to move, after each round of the search for equal entries."""
     request.options({})
     closure = system.closure(request.make_parameters(system))
     counts = np.array(closure.classes.rounds)

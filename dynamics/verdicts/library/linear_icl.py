@@ -1,15 +1,15 @@
 r"""Linear attention in context: final risk, sigmoidal growth, invariant, loss plateaus; a figure.
 
-For white inputs and one head with weight u and matrix :math:`U = s I`, the flow obeys :math:`\dot s
-= u - u^2 s g` and :math:`\dot u = D (s - u s^2 g)`, where :math:`g = 1 + (1 + D) / N`. From
-:math:`s_0 = w_0 / \sqrt D, u_0 = w_0` this flow stays on :math:`u^2 = D s^2`, and :math:`\sigma = s
+For D white inputs, N examples and one head with weight u and matrix :math:`U = s I`, the flow obeys
+:math:`\dot s = u - u^2 s g` and :math:`\dot u = D (s - u s^2 g)`, where :math:`g = 1 + (1 + D) /
+N`. From :math:`u = w_0, s = w_0 / \sqrt D` it stays on :math:`u^2 = D s^2`, and :math:`\sigma = s
 u` obeys :math:`\dot\sigma = 2 \sqrt D \sigma (1 - g \sigma)` with the solution
 
 .. math:: \sigma(t) = e^{2 \sqrt D t} / [g (e^{2 \sqrt D t} - 1) + \sqrt D / w_0^2] .
 
-Heads of rank one learn the eigenvectors of the covariance :math:`\Lambda` one by one. With m
-eigenvectors learned, the loss :math:`2 R` has a plateau at :math:`\mathrm{tr} \Lambda - \sum_{d \le
-m} \lambda_d / (1 + (1 + \mathrm{tr} \Lambda / \lambda_d) / N)`.
+Heads of rank one learn the eigenvectors of the covariance :math:`\Lambda` one by one. After those
+of eigenvalues :math:`\lambda_1, ..., \lambda_m`, the loss :math:`2 R` rests at :math:`\mathrm{tr}
+\Lambda - \sum_{d \le m} \lambda_d / (1 + (1 + \mathrm{tr} \Lambda / \lambda_d) / N)`.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def heads_enough(law: Any) -> None:
     picture=Picture(TIME, "distance from the least risk"),
 )  # fmt: skip
 def global_minimum(case: Case) -> dict[str, Any]:
-    """Relative difference of the final risk and its global minimum, at M* = Gamma^-1."""
+    """Relative difference of the final risk and its global minimum, the last of `plateaus`."""
     run, least = case.run, plateaus(case.parameters)[-1] / 2
     return {
         "value": abs(run["risk"][-1] / least - 1), "end": run["risk"][-1], "time": run.time[-1],
@@ -103,7 +103,7 @@ def global_minimum(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, "distance from the closed form"),
 )  # fmt: skip
 def closed_form(case: Case) -> dict[str, Any]:
-    """Distance of s u from its closed form, for white inputs and a balanced start."""
+    """Distance of the scalars' product s u from its closed form `sigmoid`, along the flow."""
     run, law = case.run, case.parameters
     off = np.abs(run["s"] * run["u"] - sigmoid(run.time, law)) * (1 + (1 + law.D) / law.N)
     return {
@@ -113,7 +113,7 @@ def closed_form(case: Case) -> dict[str, Any]:
 
 
 def sigmoid(time: FloatArray, law: Any) -> FloatArray:
-    """Closed form of s u along the flow, for white inputs and a balanced start."""
+    """Closed form of the scalars' product s u, for white inputs and a balanced start."""
     decay, g = np.exp(-2 * np.sqrt(law.D) * time), 1 + (1 + law.D) / law.N
     return np.asarray(1 / (g * (1 - decay) + np.sqrt(law.D) / law.w0**2 * decay))
 
@@ -156,7 +156,7 @@ def _recorded(case: Case) -> tuple[Any, Any]:
     picture=Picture(TIME, "loss $2R$", scales=("log", "linear")),
 )  # fmt: skip
 def one_by_one(case: Case) -> dict[str, Any]:
-    """Relative distance from each plateau within which the loss rests (see `rest`)."""
+    """Relative distance of the resting loss from each plateau, as `rest` measures it."""
     run, levels = case.run, plateaus(case.parameters)
     loss = 2 * run["risk"]
     distance = np.array([rest(run.time, np.abs(loss / level - 1)) for level in levels])
@@ -172,7 +172,7 @@ def one_by_one(case: Case) -> dict[str, Any]:
 
 
 def rest(time: FloatArray, distance: FloatArray) -> float:
-    """Maximum distance while time grows by a tenth from a record, minimized over the records."""
+    """Minimum over records of the largest `distance` until time has grown by a tenth."""
     last = np.searchsorted(time, 1.1 * time)
     spans = [distance[k : j + 1].max() for k, j in enumerate(last) if j < len(time)]
     return float(min(spans))

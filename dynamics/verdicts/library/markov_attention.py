@@ -79,7 +79,7 @@ def dependent(law: Any) -> None:
 
 
 def _on(side: bool) -> Any:
-    """Hypothesis that `is_good` equals `side` at the start of a law; otherwise raises Undecided."""
+    """Function that raises Undecided unless `is_good` equals `side` at the start of a law."""
 
     def require(law: Any) -> None:
         dependent(law)

@@ -32,7 +32,7 @@ def tilted(law: Any) -> None:
 
 
 def logits(case: Case) -> FloatArray:
-    """Attention logits of the first next token's distinct tokens, shape (records, distinct)."""
+    """Attention logits of tokens distinct for the first next token, shape (records, distinct)."""
     law, entries = case.parameters, case.problem.lift(case.run.states)
     return np.asarray(entries[:, law.common : law.common + law.distinct])
 

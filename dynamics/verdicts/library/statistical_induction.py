@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 STEPS = 3000
 LATER = 10.0
-"""Minimum ratio of the times to the bigram solution and to the unigram level in separate phases."""
+"""Minimum time to the bigram solution over time to the unigram level, if phases are separate."""
 NEAR, RESTING = 0.05, 0.1
-"""Risk minus unigram level, over its start value: maximum to reach the level, and to rest at it."""
+"""Maximum excess over the unigram level, as a share of the start's: to reach it, to rest at it."""
 WITHOUT_UNIGRAMS = {"chains": "balanced"}
 
 
@@ -115,7 +115,7 @@ def draw_run(axes: Any, run: Trajectory, label: str, colour: str, style: str = "
 
 
 def losses(system: System, request: FigureRequest) -> Drawing:
-    """Risk, and progress of both layers, for ``free`` and ``balanced`` chains; option ``steps``."""
+    """Risk and progress of both layers, with any or equally frequent symbols; option ``steps``."""
     steps = int(request.options({"steps": STEPS})["steps"])
     law = request.make_parameters(system, ("chains",))
     data: dict[str, Any] = {}

@@ -44,7 +44,7 @@ def _off(reduced: Any, full: Any, law: Any) -> dict[str, Any]:
 
 
 def _afterwards(case: Case, name: str) -> dict[str, Any]:
-    """Columns on the matrix `name`, values or logits, after full training has left the classes."""
+    """Columns of a row on the matrix `name`, values or logits, after training left the classes."""
     law, found = case.parameters, stability_of(case.system, case.parameters, LONG)
     if found is None or not found.limited:
         return {"after": ""}

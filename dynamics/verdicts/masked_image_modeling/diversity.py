@@ -48,7 +48,7 @@ from theory.papers.masked_image_modeling.model import latent_moment
 SIZES = {"P": 1024, "C_global": 512, "C_local": 8}
 ETA = 1.0
 UNITS = 47.0
-"""Final time of a run, in units of K P / C_s."""
+"""Final time of a run, as a multiple of `grid.unit(law)`."""
 KEYS, FEW = 10, 12
 LEAST_MAPS = 3
 """Minimum number of measured maps: one at the start, one after one step, one at the end."""
@@ -70,7 +70,7 @@ def grid_of(P: int) -> tuple[int, int]:
 
 
 def _trained(make: Any, law: Any, eta: float, units: float = UNITS) -> tuple[Any, Trajectory]:
-    """Reduced problem, and gradient descent on it up to `units` times K P / C_s."""
+    """Reduced problem, and gradient descent on it up to the time `units` times `grid.unit(law)`."""
     problem = make(law)
     return problem, descend(problem, eta, int(np.ceil(units * grid.unit(law) / eta)))
 
@@ -123,7 +123,7 @@ def section_6(case: Case) -> Row:
 
 
 def diversity_figure(system: System, request: FigureRequest) -> Drawing:
-    """Attention diversity and total variation along a run; options ``eta``, ``maps``, ``keys``."""
+    """Attention diversity and total variation; options ``eta``, numbers ``maps`` and ``keys``."""
     law = one_cluster(system, request, SIZES)
     quick: dict[str, Any] = {"eta": ETA / grid.speed(law), "maps": 48, "keys": (10, 8)}
     options = request.options(quick, {"maps": 120}, maps=LEAST_MAPS)

@@ -227,7 +227,7 @@ def scaling_figure(system: System, request: FigureRequest) -> Drawing:
     options = request.options(default, more, sizes=LEAST_SIZE)
     for name in request.user_parameters or ["parameters"] * (request.parameters is not None):
         raise InvalidRequest(
-            f"{name} cannot be set: sizes and exponents give every law of this figure"
+            f"{name} cannot be set: the options sizes, kappa_c and kappa_s give the laws"
         )
     kappas = tuple(real(n, options[n], above=0.0, at_most=1.0) for n in ("kappa_c", "kappa_s"))
     laws = [system.Parameters(**grid.sizes_along(P, kappas)) for P in sorted(set(options["sizes"]))]

@@ -145,7 +145,7 @@ def _one_phase(case: Case, local: bool, rates: Any, others: Any) -> Row:
     picture=Picture(TIME, "other rates over own", {"as fast as the own": 1.0}),
 )  # fmt: skip
 def theorem_f_3_global(case: Case) -> Row:
-    """Rates of a global patch's other correlations, divided by the rate of its own feature's."""
+    """Rates of a global patch's other correlations over the rate of that with its own feature."""
     run, (_, own, others) = case.run, case.problem.rows.roles(local=False)
     rates = np.abs([run[f"d_{name}"] for name in others]).max(axis=0) / run[f"d_{own}"]
     return _one_phase(case, False, rates, [run[name][-1] for name in others])
@@ -161,7 +161,7 @@ def theorem_f_3_global(case: Case) -> Row:
     picture=Picture(TIME, RATIO, EQUAL),
 )  # fmt: skip
 def theorem_f_4(case: Case) -> Row:
-    """Ratio rho along the run, and growth of other correlations, with a negative gap."""
+    """Ratio |alpha_0| / alpha_m along the run, and other correlations, for a negative Delta."""
     run, (_, _, others) = case.run, case.problem.rows.roles(local=True)
     return _one_phase(case, True, run["rho"], [run[name] for name in (*others, "Phi_0")])
 

@@ -3,7 +3,7 @@ r"""Laws and training runs that claims share, hypotheses of claims, and bounds o
 The rate alpha_m of the own correlation starts at about :math:`\gamma (1 - \gamma) (C_s - 1) / (P
 K)`. In units of :math:`K P / C_s` the phases therefore last about equally long at every size. If
 the latent is a constant z, scores z Phi move :math:`z^4` times as fast as with z = 1. The unit of
-time is therefore divided by :math:`E[z^4]`.
+time is therefore divided by the mean :math:`E[z^4]` over the law's latents z.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ SIZES = (512, 1024, 2048, 4096, 8192)
 MORE_SIZES = (724, 1448, 2896, 5792)
 """Numbers of patches that --thorough adds; above 8192 patches a run takes minutes."""
 FINE = 0.01
-"""Learning rate in `unit`; with it the time of the switch is accurate to a percent."""
+"""Learning rate over `unit(law)`, at which the time of the switch is accurate to a percent."""
 LARGEST = 2.0
 """Maximum learning rate divided by K; rapid growth takes a time of order K at any P."""
 LONG = 20.0
-"""Final time of a run, in `unit`."""
+"""Final time of a run, as a multiple of `unit(law)`."""
 LEAST_TIME = 500.0
 """Minimum final time divided by K; by then the loss above its floor is K/(4 t) at all sizes."""
 RECORDS = 800
@@ -94,8 +94,8 @@ def speed(law: Any) -> float:
 def trained(make: Any, law: Any, horizon: float = LONG, repeat: Repeat = ONCE) -> tuple[Any, Any]:
     """Reduced problem, and gradient descent on it in fine steps; cached because claims share runs.
 
-    `make`: ``ReducedPopulation`` of the system; `horizon`: final time in `unit`; `repeat`: factors
-    of the step size and the final time.
+    `make`: ``ReducedPopulation`` of the system; `horizon`: final time over `unit(law)`; `repeat`:
+    factors of the step size and the final time.
     """
     fast = law.K / speed(law)
     eta = min(FINE * unit(law), LARGEST * fast) * repeat.eta_factor
@@ -224,7 +224,7 @@ LARGE_GAP = requires(large=True)
 ALONG_P: dict[str, Any] = family() | {
     "run": descended, "require": POSITIVE_GAP, "varies": ("step size",)
 }  # fmt: skip
-"""Keywords of `claim` for laws of growing P with a positive gap."""
+"""Keywords of `claim` for laws of growing P, all with an information gap Delta near 0.5."""
 
 
 def known_error(law: Any, entry: float = SPREADS[-1]) -> float:
@@ -233,14 +233,14 @@ def known_error(law: Any, entry: float = SPREADS[-1]) -> float:
 
 
 def rounding_of_rates(law: Any, entry: float) -> float:
-    """Maximum rounding error of a rate of Phi, if `entry` is the largest entry of Q."""
+    """Maximum rounding error of the rate of a correlation Phi; `entry`: largest entry of Q."""
     return known_error(law, entry) * float(law.gamma * law.U**3 / law.K)
 
 
 def scale_of(law: Any, largest: float, power: int) -> float:
     """Scale for relative differences: two computations agree within `ROUNDING` times this scale.
 
-    This scale is the largest value, or more in saturated attention, where terms z^power cancel.
+    In saturated attention terms z^power, with the latent z, cancel; the scale may exceed `largest`.
     `largest`: largest of the compared values; `power`: power of the latent in a term, which is 2
     for a loss or a rate of Ups, 3 for a rate of Phi.
     """

@@ -44,12 +44,12 @@ CROSSED = {"family": "custom", "areas": "0,0,0,0,1,1,2,2;0,0,1,1,0,2,0,2", "mask
 """Two clusters whose areas cross without symmetry; all masked images can be enumerated."""
 LATENTS = CROSSED | {"masked": 3, "z": "0.7,1.3", "odds": "0.4,0.6"}
 PAIRS = grid.POSITIVE | {"C_local": 2}
-"""Law with local areas of two patches; a local patch has one mate."""
+"""Law with local areas of two patches; the mate of a local patch is the other patch of its area."""
 STEPS, ETA = 300, 2.0
 MOST_SECONDS = 20.0
 """Maximum predicted seconds of a claim at one law (ten times as many with --thorough)."""
 COUNTABLE = 10**9
-"""Maximum number of masked images for which seconds are predicted; more images are refused."""
+"""Maximum number of masked images whose run time is predicted; `FullPopulation` refuses more."""
 PER_AREA, PER_KEY = 2.5e-4, 5e-8
 """Seconds of `paper_values` per patch and feature (first), per key of a masked patch (second)."""
 STEP = 1e-3
@@ -199,7 +199,7 @@ def nonconvex(case: Case) -> Row:
                "loss, over its norm"),),
 )  # fmt: skip
 def lemma_a_1(case: Case) -> Row:
-    """Difference of the gradient from the lemma's, and of the lemma's from finite differences."""
+    """Difference of the lemma's gradient from the full problem's, and from finite differences."""
     law, slopes = case.parameters, []
 
     def measure(problem: Any, generator: np.random.Generator, spread: float) -> float:
@@ -268,7 +268,7 @@ def _latents_are_one(law: Any) -> None:
     picture=Picture(TIME, r"rate of $\Upsilon$ over rate of $\Phi$, means", {"equal rates": 1.0}),
 )  # fmt: skip
 def key_observation(case: Case) -> Row:
-    """Ratio of the rates of Ups and Phi for the same area, by image and as means over images."""
+    """Rate of Ups over that of Phi: in single images at random Q, and averaged in descent."""
     law, found = case.parameters, [_excess(case.parameters, s, case.seed) for s in SPREADS]
     row: Row = dict(zip(("value", "share"), map(float, np.max(found, axis=0)), strict=True))
     if law.K > 1:  # the reduced problem sums rates over clusters

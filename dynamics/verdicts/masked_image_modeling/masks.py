@@ -60,7 +60,7 @@ ONE = {"P": 40, "C_global": 16, "C_local": 4, "masked": 20}
 TWO = {"family": "two_cluster_grid", "b11": 8, "b10": 8, "C_local": 4, "T": 1, "masked": 20}
 """Two clusters whose local areas, all of equal size, cross like rows and columns."""
 LEFT = 0.1
-"""Minimum share of the initial loss above the floor that insufficient attention leaves."""
+"""Minimum share of the initial loss above the floor at which attention counts as insufficient."""
 NOTHING = 1e-6
 """Maximum share of the initial loss above the floor that counts as zero."""
 MOST = 200
@@ -68,7 +68,7 @@ MOST = 200
 STRONG = 30.0
 """Size of scores z Phi so large that attention by features is on the own area only."""
 CLOSE = 1.1
-"""Maximum of (C_s - 1) |Ups| / Phi_m at which |Ups| / Phi_m counts as 1 / (C_s - 1) at most."""
+"""Factor allowed in the bound |Ups| <= Phi_m / (C_s - 1) for a local patch with C_s - 1 mates."""
 ALONE: dict[str, Any] = {
     "also": (
         Also("features", "<=", NOTHING, "largest share that features alone leave"),
@@ -164,7 +164,7 @@ def lemma_a_9(case: Case) -> Row:
     also=(Also("least", ">=", -ROUNDING, "least of that difference"),),
 )  # fmt: skip
 def lemma_a_10(case: Case) -> Row:
-    """Loss above the unavoidable error, minus the loss over likely masks, divided by the bound."""
+    """Loss above the unavoidable error without the part of likely masks, over the lemma's bound."""
     law, least = case.parameters, []
 
     def measure(problem: Any, generator: np.random.Generator, spread: float) -> float:

@@ -26,7 +26,7 @@ from theory.papers.masked_image_modeling.required_sizes import (
 )
 
 STEADY = 1.25
-"""Maximum ratio of the exponents of e^-Phi_0 at smaller and at larger P that count as equal."""
+"""Maximum exponent in P of e^-Phi_0 over small P, divided by that over large P, in a power law."""
 STILL = 0.1
 """Maximum relative change at which attention counts as unchanged."""
 BOOST = 2.0
@@ -99,7 +99,7 @@ def lemma_5_3(case: Case) -> Row:
     row = {"value": float(rest[end] / run["Phi_m"][end]), "Phi_0": float(run["Phi_0"][end])}
     row |= {"at_switch": at["Phi_m"], "share": share}
     row |= grid.in_units(case, rest / np.where(run["Phi_m"] > 0, run["Phi_m"], np.nan))
-    # A small area can explain a large ratio to Phi_m, but not a positive Phi_0.
+    # A small area can explain other correlations near Phi_m in size, but not a positive Phi_0.
     return row | ({"open": "size"} if law.C_local < grid.MANY and row["Phi_0"] < 0 else {})
 
 
@@ -111,7 +111,7 @@ def lemma_5_3(case: Case) -> Row:
     picture=Picture(grid.UNITS, r"$|\alpha_0| / \alpha_m$", {"equal rates": 1.0}),
 )  # fmt: skip
 def intuition(case: Case) -> Row:
-    """Correlation Phi_0 at the switch, and ratio rho of the rates after the switch."""
+    """Correlation Phi_0 at the switch, and the ratio |alpha_0| / alpha_m of rates after it."""
     law, phi, rho = case.parameters, grid.switch(case)["Phi_0"], case.run["rho"]
     after, depth = rho[grid.since(case, "E2")], law.Delta / 2 * log(law.P)
     row = {"value": float(np.exp(-phi)), "stated": float(np.exp(depth)), "depth": -phi / depth}
@@ -160,7 +160,7 @@ def rapid_growth(case: Case) -> Row:
 
 
 def _constant(rows: list[Row], finding: Finding) -> Finding:
-    """Let a finding hold only if the exponent in P of A_m at the peak is 0."""
+    """Let a finding hold only if the attention A_m at the peak of alpha_m is constant in P."""
     found = [row for row in rows if "A_m" in row]
     if len(found) < 3 or finding.holds is not True:
         return replace(finding, holds=None if finding.holds else finding.holds)
@@ -213,7 +213,7 @@ def frozen(case: Case) -> Row:
 
 
 def _vanishing(rows: list[Row], finding: Finding) -> Finding:
-    """Let the rates' ratio at the largest P decide; undecided if too large but falling with P."""
+    """Decide by other over leading rates at the largest P; undecided if large but falling in P."""
     finding = grid.at_largest(rows, finding)
     values = [row["value"] for row in rows]
     falls = bool((np.diff(values) < 0).all())
@@ -221,7 +221,7 @@ def _vanishing(rows: list[Row], finding: Finding) -> Finding:
 
 
 def _gradients(source: str, when: str, leading: str, first: str, last: str) -> Experiment:
-    """Claim on the ratio of the largest other rate to the leading one, between two events."""
+    """Claim on the largest rate of other correlations over the rate `leading` between events."""
 
     def measure(case: Case) -> Row:
         """Largest rate of a local patch's other correlations, divided by the leading rate."""

@@ -1,15 +1,15 @@
 r"""Figure 2: Gaussian patches with labels of a cubic convolution; which models fit and associate.
 
 The paper finds that "ViTs do not always learn patch association" without spatial structure in the
-data, from P^T P of a model that fits. With :math:`z_\ell = \sum_{i \in S_\ell} \langle w^\star,
-X_i\rangle` the label is the sign of :math:`\sum_\ell z_\ell^3`. The paper's model (T) with p = 3
+data, from P^T P of a model that fits. The label is the sign of :math:`\sum_\ell z_\ell^3`, where
+:math:`z_\ell` is the sum of <w*, X_i> over the patches i of set l. The paper's model (T) with p = 3
 represents this label in many ways, because one row of A for each set suffices. The result therefore
 depends on the parametrization and the update rule:
 
 - With (T), free A and Adam the model fits; few rows associate (one specialist row for each set).
 - With A = P^T P and Adam the model fits from most starts, and every row associates within some
   hundred steps. From other starts the model stays at the linear rule sign(Z) for 10,000 steps,
-  where Z is the sum of all z.
+  where Z is the sum of all <w*, X_i>.
 - With (T), free A and gradient descent the model stays at the linear rule, without association.
 
 Adam moves every entry by about eta in each step, even if its gradient is small. A model therefore
@@ -73,7 +73,7 @@ KINDS = {
 def fit(
     system: System, name: str, parameters: Any, seed: int, options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Train the model of one kind; return an entry of ``cases`` in `convolution`.
+    """Train a model of one kind; return an entry of the data ``cases`` of the figure `convolution`.
 
     `name`: name of the kind in `KINDS`; `options`: options of Figure 2. The entry's ``associated``
     is True if every row is associated at the end.

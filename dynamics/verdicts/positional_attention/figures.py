@@ -135,7 +135,7 @@ def data_point(system: System, request: FigureRequest) -> Drawing:
 
     The data point is the seed's first draw with label +1 and more values -1 than +1; if none of the
     first `DRAWS` draws has both, it is the first draw with label +1. The data are ``values``,
-    ``sets``, ``signal`` (patches of the signal set), ``label``, ``draw`` (number), ``columns``.
+    ``sets``, ``signal`` (patches of the signal set), ``label``, ``draw`` (its number), ``columns``.
     """
     request.options({})
     parameters = request.make_parameters(system)

@@ -150,7 +150,7 @@ def _plateau_line(panel: Axes, law: Any, options: Mapping[str, Any]) -> None:
 
 
 def after_t1(run: Trajectory) -> dict[str, float]:
-    """Final and largest alpha after each T1 of `READINGS`, divided by alpha at T1, or NaN."""
+    """Time of T1, final and largest alpha after T1 over alpha(T1), for each event in `READINGS`."""
     row: dict[str, float] = {}
     for name in READINGS:
         event = run.events[name]
@@ -229,8 +229,8 @@ def t1_law(system: System, request: FigureRequest) -> Drawing:
 
     Options: ``D``, ``means`` (values of q(D - C)), ``time``. The data are ``rows`` (parameters,
     ``mean``, ``case`` of fixed or falling nu, T1 or NaN, and ``scale``, the inverse rate of gamma -
-    rho at the plateau), ``laws``, case -> exponents in D and q(D - C) with 95 % intervals, and the
-    standard deviation of log T1 around the law, and ``time``.
+    rho at the plateau), ``laws`` (fits: case -> exponents in D and q(D - C) with 95 % intervals,
+    and standard deviation of log T1 around the fit), and ``time``.
     """
     options = request.options(
         {"D": (128, 256, 512), "means": (16.0, 28.0, 42.0), "time": LATEST},

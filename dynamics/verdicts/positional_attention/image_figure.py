@@ -32,7 +32,7 @@ FIXED = ("pixels", "kinds")
 """Fields of `Plan` that are not options of the figure."""
 PIXELS = {False: "original", True: "shuffled"}
 LEVEL = 0.05
-"""P-value that a line marks."""
+"""P-value at which the panel of p-values has a horizontal line."""
 COLOURS = {VANILLA: (VERMILION, ORANGE), POSITIONAL: (BLUE, "#56B4E9"), CONTROL: (GREEN, GREEN)}
 """Colours of a kind of network, one for each spread of the positions at the start."""
 MARKERS = {VANILLA: "oD", POSITIONAL: "oD", CONTROL: "ss"}

@@ -3,9 +3,9 @@ r"""Lemmas 4.1, 4.2, 4.3 and Simplification 3.1: the three scalars and their rat
 Lemma 4.1 is measured on gradient descent over every entry of A. Lemma 4.2 is measured on samples:
 the part of the gradient orthogonal to w* must vanish as their number N grows. Lemma 4.3 is measured
 along the reduced flow by the constants that its bounds hide. With :math:`\kappa` the largest
-:math:`|z|/C` of a random set, the three scalars can classify every sample iff
-:math:`(L-1)\,\kappa^p < 1` (`theory.papers.positional_attention.separability`). The error at full
-attention is measured at sizes that meet this criterion and at others.
+absolute mean of the values in a random set, the three scalars can classify all samples of L sets
+iff :math:`(L-1)\,\kappa^p < 1` (`theory.papers.positional_attention.separability`). The error at
+full attention is measured at sizes that meet this criterion and at others.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ BETAS = (0.3, 1.0, 2.0)
 FAR = 1e3
 """Difference of logits, (beta - rho) times softmax scale, at which attention between sets is 0."""
 CHECKED = ((8, 2, 3), (9, 3, 3), (12, 3, 3), (15, 3, 3), (16, 4, 3), (20, 2, 3), (16, 4, 5))
-"""Sizes (D, C, p); the criterion (L-1) kappa^p is below 1 for some and above 1 for others."""
+"""Sizes (D, C, p); some meet the criterion (L-1) kappa^p < 1 of this module, others do not."""
 
 
 @claim(
@@ -72,7 +72,7 @@ def lemma_4_1(case: Case) -> dict[str, Any]:
     picture=Picture("samples $N$", "gradient by $v$ orthogonal to $w^*$"),
 )  # fmt: skip
 def lemma_4_2(case: Case) -> dict[str, Any]:
-    """Exponent in N of the v-gradient orthogonal to w*, at v in span(w*); sampling gives -1/2."""
+    """Exponent in N of the part of v's gradient orthogonal to w*; sampling noise has -1/2."""
     law, (alpha, *_) = case.parameters, case.run.final_state
     counts, matrix = COUNTS[: 4 - (law.D * law.d > 1024)], orbit_logits(law, case.run.final_state)
     sizes = []

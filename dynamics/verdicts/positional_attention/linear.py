@@ -1,10 +1,10 @@
 r"""Definition 2.1, Theorems 3.1 and 3.2: exact errors with and without the partition.
 
-Given y = +1, the labelling function :math:`f^\star = \sum_l Thr_{0.9C}(z_l)` and :math:`Z = \sum_l
-z_l` are sums over independent sets (`label_law`). A generalized linear model g depends on X through
-one score. With weights :math:`3^j` the score determines every :math:`x_j`, so some link equals the
-sign of f*. This g has the error :math:`\Pr[f^\star g \leq 0] = \Pr[f^\star = 0]`, the minimum over
-all g.
+Let :math:`z_l` be the sum of the values in set l. Given y = +1, the labelling function
+:math:`f^\star = \sum_l Thr_{0.9C}(z_l)` and :math:`Z = \sum_l z_l` are sums over independent sets
+(`label_law`). A generalized linear model g is a function, the link, of one weighted sum of all D
+values. The weights :math:`3^j` of patches j encode all values in this sum, so some link equals the
+sign of f*. This g has the minimum error, :math:`\Pr[f^\star g \leq 0] = \Pr[f^\star = 0]`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Size = tuple[int, int, float]
 BOUND = float(linear_rules.BOUND)
 HEAD = constructions.Head()
 SHARE = 0.8
-"""Minimum ratio of a measured exponent to C - 1; the ratio approaches 1 as D grows."""
+"""Minimum decay exponent of an error in D, divided by C - 1; the quotient tends to 1 as D grows."""
 MOST_ADDITIONS = 4e9
 """Maximum number of additions for an exact error, by convolutions over the sets."""
 GROWING = tuple({"D": 2 * C * (C + 1), "C": C, "q": C / (2 * C + 1)} for C in (2, 4, 6))
@@ -61,7 +61,7 @@ def label_law(law: Size, whole: bool = True) -> FloatArray:
 
 
 def equal_weights(law: Size) -> float:
-    """Minimum of Pr[f* phi(Z) <= 0] over all links phi; the weights are equal."""
+    """Minimum error Pr[f* phi(Z) <= 0] over all functions phi of Z, the sum with equal weights."""
     D, both = law[0], label_law(law)
     both = (both + both[::-1, ::-1]) / 2  # y = -1 is the mirror image
     return float(1 - np.maximum(both[:D].sum(axis=0), both[D + 1 :].sum(axis=0)).sum())
@@ -76,7 +76,7 @@ def equal_weights(law: Size) -> float:
     picture=Picture("q(D - C) / C^2", "Pr[f* g <= 0], equal weights", {"1/8": BOUND}, LINEAR),
 )  # fmt: skip
 def theorem_3_1(case: Case) -> dict[str, Any]:
-    """Minimum error over weights and links, and over links at equal weights; a tie is an error."""
+    """Minimum error of generalized linear models, also with equal weights; a tie is an error."""
     D, C, q = size = _size(case.parameters)
     chances = np.linspace(0.0, min(1.0, 2 * C**2 / (D - C)), 21)[1:]
     errors = [equal_weights((D, C, float(chance))) for chance in chances]
@@ -134,7 +134,7 @@ def definition_2_1(case: Case) -> dict[str, Any]:
     "nu -> 0, with {finite:.3g} at nu=0.001 and alpha=0.3; it falls as D^-{exponent:.2f}",
 )  # fmt: skip
 def theorem_3_2(case: Case) -> dict[str, Any]:
-    """Exponent in D of the error of attention to the next set; own-set members in a row's top C."""
+    """Decay in D of the error of attention to the next set; own-set patches in a row's top C."""
     D, C, q = size = _size(case.parameters)
     p, partition = case.parameters.p, Partition.contiguous([C] * (D // C))
     if (8 * D / C) ** 2 * (2 * C + 1) * 2 * C**p > MOST_ADDITIONS:
@@ -158,7 +158,7 @@ def theorem_3_2(case: Case) -> dict[str, Any]:
 
 
 def finite_error(law: Size, p: int) -> float:
-    """Error if all attention is on one set, at the nu and alpha of `HEAD`; ties count half."""
+    """Error if each patch attends evenly to one set, at `HEAD`'s nu and alpha; ties count half."""
     powers, sums, chances = joint_law(law, lambda z: z**p)
     attended = law[0] * HEAD.alpha / law[1]  # the hidden value o = D alpha z / C
     margin = attended**p * powers + HEAD.nu * attended * sums

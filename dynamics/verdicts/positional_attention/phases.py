@@ -19,17 +19,17 @@ from theory.papers.positional_attention.linear_rules import sign_rule_error
 LONG = 1e6
 DRAWS, AT_ONCE = 400_000, 4_000_000
 NEAR = 0.1
-"""Learned if the excess over the irreducible error is at most this share of the linear rule's."""
+"""Maximum excess over the irreducible error, as a share of the excess of sign(Z), if learned."""
 STILL = 0.05
 """Maximum relative change of own attention G up to T0 at which G counts as unchanged."""
 CLEAR = 10.0
 """Minimum difference of the errors of sign(Z) and the best rule, in standard errors."""
 LINEAR_LEFT = 0.5
-"""Not generalised if the error's excess is at least this share of the linear rule's excess."""
+"""Minimum excess over the irreducible error, as a share of that of sign(Z), if not generalised."""
 LARGEST_ALPHA, ALPHAS = 1e2, 400
 """Largest a in v = a w*, and number of values of a on the logarithmic grid from 1e-3 alpha0."""
 HIGH = 2.0
-"""Minimum ratio of predictor (2)'s loss to the final loss at which it counts as high."""
+"""Minimum loss of the predictor (2), divided by the final loss of a run, that counts as high."""
 HORIZONS = (1e3, 1e4, 1e5, 1e6)
 NEVER = {
     "T0": "no T0: attention never takes over the growth of the signal",
@@ -55,7 +55,7 @@ def sampled_error(law: Any, state: FloatArray, seed: int) -> tuple[float, float]
         inner = size * state[0] * inner
         return np.asarray(inner**law.p + law.nu * inner)
 
-    # `added`: contribution of a set to F, by type and Z; `gross`: sum of its absolute summands.
+    # `added`: part of F due to a set, by its type and Z; `gross`: absolute terms of it, summed.
     parts = [n[:, None] * act(x) for n, x in ((plus, 1.0), (minus, -1.0), (none, 0.0))]
     added, gross = sum(parts), sum(map(np.abs, parts))
     signal, generator = int(np.flatnonzero(plus == law.C)[0]), np.random.default_rng(seed)
@@ -184,7 +184,7 @@ def event_2(case: Case) -> dict[str, Any]:
         above = later > largest
         rising = np.diff(later[: 1 + np.append(above, True).argmax()]) > 0
         passed[horizon] = later.size > 1 and bool(above.any() and rising.all())
-    lost = not passed[HORIZONS[-1]]  # |rho| grows later: the result depends on T
+    lost = not passed[HORIZONS[-1]]  # also if shorter runs pass, as |rho| grows later
     every = np.maximum.accumulate(np.abs(run["rho"]))[1:]
     return {
         "value": max(ratios), "holds": (None if lost else True) if any(passed.values()) else False,

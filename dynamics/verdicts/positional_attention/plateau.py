@@ -80,7 +80,7 @@ def positive_diagonal(parameters: Any) -> None:
 
 
 def _misses(rows: list[dict[str, Any]], finding: Finding) -> Finding:
-    """Add to a finding the cases that miss the prediction; measure stability for one run only."""
+    """List in a finding the cases that miss the prediction; leave one run to measure stability."""
     wrong = [row for row in rows if row["holds"] is False]
     names = (*SHOWN, "random_sets", "lead")
     listed = points([{name: row[name] for name in names} for row in wrong]) or "none"

@@ -110,8 +110,8 @@ def name_of(kind: str, spread: float) -> str:
 class Trials:
     """All runs of a plan.
 
-    `patch`, `shuffle`: realized sides in pixels; `runs`: (network, whether shuffled) -> one run for
-    each seed.
+    `patch`, `shuffle`: sides in pixels of patches and of permuted blocks; `runs`: (network, whether
+    pixels are shuffled) -> one run for each seed.
     """
 
     plan: Plan
@@ -127,7 +127,7 @@ class Trials:
 
     @property
     def views(self) -> list[tuple[str, bool, str, bool]]:
-        """Measured associations: (network, whether shuffled, matrix, whether in shown places).
+        """Measured associations: (network, pixels shuffled, matrix, neighbours shown or original).
 
         The matrix is the positions' Gram matrix; positional attention also has its scores. Shown
         neighbours are those in the shuffled images.
@@ -157,7 +157,7 @@ class Trials:
 
     @cached_property
     def corrected(self) -> Mapping[tuple[Any, ...], float]:
-        """`p_value` by (view, steps), Holm-corrected over all views at the start and each end."""
+        """`p_value` by (*view, steps), Holm-corrected over views at step 0 and each run's end."""
         keys = [(*view, steps) for view in self.views for steps in (0, *self.plan.steps)]
         values = protocol.holm([self.p_value(*key) for key in keys])
         return dict(zip(keys, values.tolist(), strict=True))
@@ -280,7 +280,7 @@ def change_by_shuffling(kind: str, seed: int, side: int = 8) -> float:
                     ("log", "linear")),
 )  # fmt: skip
 def figure_5a(case: Case) -> dict[str, Any]:
-    """Drop of accuracy by shuffling blocks of each side s; transformers have none, by symmetry."""
+    """Drop of accuracy if s x s blocks of pixels are shuffled; 0 for transformers, by symmetry."""
 
     def drop(kind: str, side: int = 1) -> Estimate:
         moved = _trials(case, kind, True, s=side * (side > 1))

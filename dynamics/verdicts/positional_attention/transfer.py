@@ -1,16 +1,16 @@
 r"""Theorems 5.1 and 5.2: the value vector is fine-tuned on a new feature, with frozen attention.
 
-The downstream law has the same sets, and neither the law nor gradient descent prefers a feature.
-Fine-tuning is therefore gradient descent on samples, from a small random v, with A fixed. Errors
-are rescaled: 0 is the irreducible error, and 1 is the error of sign(Z), which needs no attention.
-Uniform attention is a linear rule, with a rescaled error of at least 1. Errors are medians over
-seeds, because with one sample v may learn the opposite feature, from a patch of sign -y.
+The downstream law has the same sets. Neither the law nor gradient descent depends on which unit
+vector is the feature w*, so fine-tuning is gradient descent on samples, from a small random v, with
+A fixed. Errors are rescaled: 0 is the irreducible error, and 1 is the error of sign(Z), which needs
+no attention. Uniform attention gives a linear rule, so its rescaled error is at least 1. Errors are
+medians over seeds, because from one sample v may learn -w* in place of w*.
 
-Without the sets, one algorithm applies sign(Z) to the leading direction of all patches. One sample
-has about C + q(D - C) patches with a feature; this number is the feature's eigenvalue in the second
-moments of the patches. The eigenvalue of the noise is at most :math:`(1 + \sqrt{D/d})^2`, so one
-sample shows the feature at every D. The error of sign(Z) remains; with few samples it is the
-minimum over all algorithms (`least_samples`).
+An algorithm that does not know the sets applies sign(Z) to the leading direction of all patches.
+One sample has about C + q(D - C) patches with a feature; this number is the feature's eigenvalue in
+the second moments of the patches. The eigenvalue of the noise is at most :math:`(1 +
+\sqrt{D/d})^2`, so one sample shows the feature at every D. The error of sign(Z) remains; with few
+samples it is the minimum over all algorithms (`least_samples`).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ SHARE = 0.25
 GAP = 5e-3
 """Minimum difference of sign(Z)'s error and the irreducible error at which attention matters."""
 LARGEST, LARGEST_LEADING, LARGEST_BOUND = 1 << 16, 1 << 20, 1 << 13
-"""Maximum D d of fine-tuning, of the leading direction; maximum D of the bound on algorithms."""
+"""Maximum D d for fine-tuning, maximum D d for `leading_error`, maximum D for `least_samples`."""
 FAR = 1e3
 """A logit of minus this number, divided by the softmax scale, makes attention 0."""
 ERROR, SEEDS = 0.05, 9
@@ -179,7 +179,7 @@ def _along_size(rows: list[dict[str, Any]], finding: Finding) -> Finding:
     "{later} at 4 D",
 )  # fmt: skip
 def theorem_5_2(case: Case) -> dict[str, Any]:
-    """Error of one algorithm without the sets, and the exact bound on all algorithms."""
+    """Error of one algorithm that does not know the sets, and bound on all such algorithms."""
     law = case.parameters
     D, C, q = law.D, law.C, law.q
     if D * law.d > LARGEST_LEADING or 4 * D > LARGEST_BOUND:

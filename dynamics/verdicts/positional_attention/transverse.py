@@ -37,9 +37,9 @@ LARGER = (1e-2, 5e-2)
 """Spreads omega of the start that are larger than the paper assumes."""
 HORIZON, RECORDS = 1e5, 240
 AFFORDABLE, FEW_RECORDS = 1e8, 48
-"""Maximum number of multisets of set types times D^4 (first), states of a run (second)."""
+"""Maximum `number_of_configurations` times D^4 (first), number of states of a run (second)."""
 SAFE = 1.0
-"""Maximum omega * Phi_max at which deviations stay below the scale of A in the softmax."""
+"""Maximum omega (spread at the start) times amplification at which deviations count as small."""
 
 
 KINDS = {
@@ -62,7 +62,7 @@ def spectrum(reduced: Any, law: Any, horizon: float) -> Transverse:
 
 
 def stability(system: System, law: Any, horizon: float) -> Stability:
-    """Time up to which symmetric states are stable; unknown for too many multisets of set types."""
+    """Time up to which symmetric states are stable; unknown above `AFFORDABLE` configurations."""
     size = f"at D={law.D}, C={law.C}"
     if number_of_configurations(law.L, law.C) * law.D**4 > AFFORDABLE:
         return Stability(horizon, where=f"{size} there are too many multisets of types")
@@ -73,7 +73,7 @@ def stability(system: System, law: Any, horizon: float) -> Stability:
 
 @lru_cache(maxsize=8)
 def _growth(reduced: Any, law: Any, horizon: float) -> TransverseGrowth:
-    """Growth of departures, from the least curvature across the symmetric states; cached."""
+    """Growth of departures from the symmetric states, by the least transverse curvature; cached."""
     manifold = Manifold(law)
     times = [0.0, *np.geomspace(1e-3, horizon, FEW_RECORDS)]
     run, across = flow(reduced(law), horizon, record=times), split(manifold.symmetry)[1]
@@ -217,7 +217,7 @@ def transverse_picture(result: Transverse, omega: float) -> Any:
 
 
 def _curvatures(axes: Axes, result: Transverse, visible: NDArray[np.bool_]) -> None:
-    """Draw the curvature along each transverse direction, and the lowest one on the manifold."""
+    """Draw the curvature in transverse directions, and the lowest along symmetric states."""
     time, branches = result.time[visible], result.branches(EXACT_FIRST)
     for name, (colour, label) in KINDS.items():
         values = branches[name][visible]
@@ -235,7 +235,7 @@ def _curvatures(axes: Axes, result: Transverse, visible: NDArray[np.bool_]) -> N
     axes.axhspan(low, 0, color=style.GREY, alpha=0.10, lw=0)
     corner: dict[str, Any] = {"color": style.GREY, "ha": "right", "style": "italic"}
     style.note(axes, "repelling", (0.99, low), (0, 4), ("axes fraction", "data"), **corner)
-    # If the most repelling mode is row competition, its label is where the mode fades.
+    # Row competition, if it is the most repelling mode, is labelled at the time when it fades.
     lowest = result.eigenvalues[:, 0]
     k = int(lowest.argmin())
     if result.shares.get("rows", np.zeros_like(result.eigenvalues))[k, 0] >= 0.9:

@@ -25,7 +25,7 @@ FIGURES = {
 
 
 def nothing_to_leave(*_: object) -> None:
-    """None instead of a stability: training on patterns moves exactly as its projection does."""
+    """None in place of a stability: projected on patterns, full training is the reduced run."""
 
 
 STABILITY = nothing_to_leave

@@ -1,4 +1,4 @@
-"""Attention in Proposition 2, Figures 4 and 7, its convergence, and two forms of equation (1)."""
+"""Claims on attention in the shallow ViT (Proposition 2, Figures 4, 7, 8), and on equation (1)."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ LONG = 10.0
 FINE = 0.02
 """Learning rate at the margin `LONG`; larger steps break the symmetry of the patterns."""
 APART = 0.05
-"""Maximum difference of final attention between numbers of patterns at which the claim holds."""
+"""Maximum difference of final attention at which runs with 10, 15 and 20 patterns agree."""
 STEPS, RECORD = 640, 10
 PATTERNS = (10, 15, 20)
-"""Numbers of patterns M of Figures 7 and 8."""
+"""Numbers M of patterns in Figures 7 and 8."""
 LONGER = 2.0
 """Ratio of steps above which two readings of equation (1) count as different."""
 TO_RELEVANT = "attention to relevant tokens"
@@ -92,7 +92,7 @@ def proposition_2(case: Case) -> dict[str, Any]:
     picture=Picture("time", "1 - attention of relevant queries"),
 )  # fmt: skip
 def rate(case: Case) -> dict[str, Any]:
-    """Exponent in time of the attention that relevant queries lack, late in training.
+    """Late exponent in time of 1 minus the attention of relevant queries to relevant tokens.
 
     With confusion tokens the row is undecided, because 1 - attention then has a positive limit.
     """
@@ -149,7 +149,7 @@ def of_patterns(law: Any) -> list[Any]:
 
 
 def _same_trend(rows: list[Row], finding: Finding) -> Finding:
-    """Measure the difference of final attention between numbers of patterns."""
+    """Measure the largest difference of final attention between runs with different M."""
     if finding.holds is None:
         return finding
     ends = [row["value"] for row in rows]
@@ -181,7 +181,7 @@ def in_both_readings(law: Any) -> list[Any]:
 
 
 def _compared(rows: list[Row], finding: Finding) -> Finding:
-    """Measure the steps with output weights per position, divided by the steps without."""
+    """Measure steps with output weights per neuron and position over steps with one per neuron."""
     if any(row["holds"] is None for row in rows):
         return finding
     ratio = rows[1]["value"] / rows[0]["value"]

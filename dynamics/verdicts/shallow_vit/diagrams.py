@@ -99,14 +99,14 @@ class Rows(NamedTuple):
 
 
 class Panel(NamedTuple):
-    """Panel of a diagram: shares of successful trials against x and N, with N50 and fits."""
+    """Panel of a diagram: shares of successful trials over (x, N), N50, and the lines in `laws`."""
 
     title: str
     x: FloatArray
     label: str
     rows: Rows
     laws: Mapping[str, FloatArray]
-    """Label of a fitted line -> N at the variable x of every row."""
+    """Label of a line -> number N of samples on the line at the variable x of every row."""
 
 
 def figure_1a(system: System, request: FigureRequest) -> Drawing:

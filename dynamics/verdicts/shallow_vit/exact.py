@@ -90,7 +90,7 @@ def gram_form(case: Case) -> dict[str, Any]:
 @exactly("Symmetric collapse", "largest difference of an entry from the scalar of its class",
          laws=({"m": 120, "L": 40, "sigma": 0.0, "delta": 0.0},))  # fmt: skip
 def symmetric_collapse(case: Case) -> dict[str, Any]:
-    """Differences between a recursion in 16 scalars and training on patterns; symmetric start."""
+    """Differences of a recursion in 16 scalars from training on patterns from a symmetric start."""
     problem = case.system.ReducedPopulation(case.parameters, seed=case.seed, start="symmetric")
     return _equal(case, problem, collapse(problem, ETA, STEPS).largest)
 

@@ -28,7 +28,7 @@ from dynamics.verdicts.wording import counted, listed
 from theory.papers.shallow_vit.data_law import rounded
 
 ENDS = {"one": 110, "root": 210}
-"""Margin -> number of steps that shows training to its end."""
+"""Margin, 1 (one) or sqrt(m) (root) -> number of steps that shows training to its end."""
 RECORDS = 5
 LOOKS = ((VERMILION, "o"), (BLUE, "s"), (GREEN, "^"), (PURPLE, "D"))
 DASHED = ((GREEN, "--"), (PURPLE, "-."), (ORANGE, ":"))
@@ -43,8 +43,8 @@ BARS: dict[str, Any] = {"mfc": "white", "capsize": 2, "elinewidth": 1.0}
 def figure_2(system: System, request: FigureRequest) -> Drawing:
     """Figure 2: steps to zero training loss against alpha_*.
 
-    Options: ``families`` (``rest``, ``constant``, ``proportion``, ``none``), ``eta``, ``steps``,
-    ``seeds``, ``workers``, ``store``.
+    Options: ``families`` (of alpha_#: ``rest``, ``constant``, ``proportion``, ``none``), ``eta``,
+    ``steps``, ``seeds``, ``workers``, ``store``.
     """
     default = {"families": tuple(FAMILIES), "eta": ETA, "steps": 6000, "seeds": 3,
                "workers": cores(), "store": ""}  # fmt: skip
@@ -80,7 +80,7 @@ def figure_2(system: System, request: FigureRequest) -> Drawing:
 
 
 def _iterations(data: Mapping[str, Mapping[str, Any]], held: str) -> Any:
-    """Draw steps against 1/alpha_*, and against 1/(alpha_* - alpha_#) with a fitted line."""
+    """Draw steps to zero loss over 1/alpha_*, and over 1/(alpha_* - alpha_#) with a fitted line."""
     with page(8.4, 4.0, held, ncols=2, sharey=True) as (figure, axes):
         for (name, family), (colour, marker) in zip(data.items(), LOOKS, strict=False):
             steps, mean = family["steps"], family["steps"].mean(axis=1)
@@ -121,7 +121,7 @@ class Trained(NamedTuple):
         return np.asarray(np.mean([run[name] for run in self.runs], axis=0))
 
     def words(self, label: str, hinge: bool) -> str:
-        """Text with the attention at the start and the end, for each kind of queries."""
+        """Text with the attention to relevant tokens at the start and the end, by kind of query."""
         kinds = ", ".join(f"{self.mean(f'relevant_by_{kind}')[-1]:.3f}" for kind in KINDS)
         relevant, stops = self.mean("relevant"), ", ".join(map(str, self.stops)) or "none"
         end = f"zero training loss at step {stops}" if hinge else "linear loss"
@@ -217,7 +217,7 @@ def _panels(panels: Sequence[Trained], columns: int, held: str, noisy: bool) -> 
 
 
 def figure_5(system: System, request: FigureRequest) -> Drawing:
-    """Figure 5: test loss and error against the share of tokens removed, for three rules.
+    """Figure 5: test loss and error against the share of removed tokens, for each removal rule.
 
     Options: ``removed``, ``seeds``, ``samples``, ``eta``, ``steps``, ``noisy_share``,
     ``noisy_std``, ``workers``, ``store``.

@@ -61,7 +61,7 @@ FAMILIES = {
 
 
 def law_at(law: Any, family: str, alpha: float) -> Any:
-    """The law with alpha_* = `alpha` and the family's alpha_#."""
+    """Copy of a law with alpha_* = `alpha` and the alpha_# that the family assigns to it."""
     share, confusion = FAMILIES[family].at(alpha)
     return replace(law, alpha_star=share, alpha_confusion=confusion)
 

@@ -31,19 +31,19 @@ from theory.papers.shallow_vit.subgaussian import hoeffding_constant, norm_of_ra
 ALONG = 0.9
 """Minimum cosine of a value's growth and the mean lucky neuron at which the claim holds."""
 FALLS, WHOLE = 0.01, 0.9
-"""Maximum fall of |q_1|^2 in a step, over its range (first); tested share of training (second)."""
+"""Maximum fall of |q_1|^2 per step over its range (first), tested share of the run (second)."""
 SAME, TURNED = 1.5, 0.7
-"""Maximum ratio of equal growths of |q_1|^2 (first), minimum cosine of first and last q_1."""
+"""Ratio up to which growths of |q_1|^2 are equal (first), minimum cosine of q_1 to its start."""
 LINEAR_LOSS = {"none": (0.01, 1600), "attention": (0.01, 1600), "values": (0.002, 75_000)}
 """Frozen weights -> learning rate and steps of stable training with the linear loss."""
 RECORDS, DECADES = 200, 2.0
-"""Records of a run with the linear loss (first), decades of time with growth as log t (second)."""
+"""Records of a run with linear loss (first), least decades of growth to test log t (second)."""
 WIDE: dict[str, Any] = {"M": 3, "d": 4, "m": 10_000}
 """Sizes at which lucky neurons exist by Definition 2."""
 CHANCES, NUMBERS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.001), (1, 2, 4, 16, 64, 256)
 """Lemma 1: probabilities of a nonzero variable (first), and numbers of variables (second)."""
 SMALLEST = 1e-250
-"""Minimum tail probability from which a constant is computed."""
+"""Tail probabilities up to this value are left out of the constant in Lemma 1."""
 DISTANCES, SHARE = (0.1, 0.01, 0.001, 0.0001), 0.2
 """Relative distances of alpha_* above its limit (first), and the limit if (70) and (8) set none."""
 

@@ -68,7 +68,7 @@ def _outside(law: Any, reason: str, missing: str = "law") -> Undecided:
 
 
 def enough_neurons(law: Any) -> None:
-    """Raise Undecided if neurons are too few for Section 4.1's N, or sigma is too large."""
+    """Raise Undecided if m neurons are too few for `SAMPLES`, or sigma is at least pi / M."""
     least = least_neurons(law.M, SAMPLES, law.sigma)
     if law.sigma >= pi / law.M:
         raise _outside(law, f"sigma = {law.sigma:g} must be below pi / M = {pi / law.M:.3g}")

@@ -40,7 +40,7 @@ FIGURE_1B = LAW | {"L": 50, "alpha_star": 0.3, "alpha_confusion": 0.2}
 AT = {"alpha_star": 0.1, "alpha_confusion": 0.02}
 """Shares of tokens for Remark 3; with them N50 is far above the minimum of N."""
 GAPS = (0.06, 0.1, 0.14, 0.18, 0.24, 0.3)
-"""Values of half of (alpha_* - alpha_#) / (alpha_* + alpha_#) for the laws of Figure 1a."""
+"""Values of (alpha_* - alpha_#) / (2 (alpha_* + alpha_#)), one for each law of Figure 1a."""
 SHARES = (0.05, 0.1, 0.15, 0.2, 0.3)
 """Values of alpha_* for laws with alpha_# in proportion to alpha_*."""
 SIGMAS = (0.0, 0.2, 0.4, 0.6)
@@ -133,7 +133,7 @@ def of_all_trials(rows: list[Row], finding: Finding) -> Finding:
         return finding
     least = min(known, key=lambda row: row["value"])
     share, many = least["value"], least["trials"]
-    # Each tail has 5 %, so each one-sided limit has a confidence of 95 %.
+    # The interval leaves 5 % on each side, so each of its limits has a confidence of 95 %.
     interval = binomtest(round(share * many), many).proportion_ci(0.9, "exact")
     claimed, low = finding.bound, float(interval.low)
     holds = True if low >= claimed else False if interval.high < claimed else None

@@ -51,7 +51,7 @@ def folder(name: str, request: FigureRequest, options: Mapping[str, Any]) -> Ite
 def stored_sweep(
     system: System, law: Any, axes: Mapping[str, Any], path: Path, workers: int
 ) -> Sweep:
-    """Run or resume a stored sweep; `axes` maps names to values, formulas or settings.
+    """Run or resume a stored sweep; `axes`: name of a parameter or option -> values or formula.
 
     Raises Interrupted if the sweep was stopped; the finished part stays in the store.
     """

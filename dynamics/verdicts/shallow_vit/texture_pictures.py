@@ -96,7 +96,7 @@ def _caption(scene: Scene, whole: Trials, pair: Trials) -> str:
 
 @styled
 def draw(scene: Scene, trials: Trials, pair: Trials, examples: Sequence[Shown]) -> Any:
-    """Draw all panels: trials with all classes, trials with a pair, an example for each share."""
+    """Draw all panels: an example for each share, accuracies with all and with two classes."""
     figure = Figure((11.0, 5.6), dpi=PIXELS / 11.0, layout="constrained")
     grid = figure.add_gridspec(2, 1, height_ratios=[1, 1.7])
     above: Any = grid[0].subgridspec(1, max(2, len(examples))).subplots()

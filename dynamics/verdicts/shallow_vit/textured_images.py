@@ -184,7 +184,7 @@ class Trials:
     values: FloatArray
 
     def successes(self) -> FloatArray:
-        """Share of successful trials, shape (shares, samples)."""
+        """Share of seeds whose trial succeeds, for each alpha_* and N, shape (shares, samples)."""
         return np.asarray((self.values >= SUCCESS).mean(axis=2))
 
     def needed(self) -> list[float]:
@@ -211,7 +211,7 @@ def _once(scene: Scene) -> tuple[float, ...]:
 
 
 def _grid(scene: Scene, folder: Path | None, **axes: Sequence[Any]) -> Any:
-    """Accuracies over a grid of the scene's fields, shape (*axes, groups of test images)."""
+    """Accuracies on a grid, shape (*axes, test groups); `axes`: field of `Scene` -> values."""
     every = itertools.product(*axes.values())
     scenes = [replace(scene, **dict(zip(axes, each, strict=True))) for each in every]
     return np.array(train_all(scenes, folder)).reshape(*map(len, axes.values()), -1)

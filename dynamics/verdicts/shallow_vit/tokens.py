@@ -28,7 +28,7 @@ from theory.papers.shallow_vit.data_law import SPARSIFIERS, rounded
 
 LAW: dict[str, Any] = {"alpha_star": 0.3, "alpha_confusion": 0.1, "m": 300, "data": "fixed_disc"}
 FIGURE_5 = LAW | {"alpha_star": 0.6, "alpha_confusion": 0.05, "delta": 0.5}
-"""Shares and delta of Figure 5; like its 80 samples they are recalled, not quoted."""
+"""Shares and delta of Figure 5, taken from memory of the paper, as is its number of samples."""
 FEW, SAMPLES, FIGURE_5_SAMPLES = 10, 20, 80
 PARTS_OF_TAU = (0.0, 0.5, 1.0)
 NOISY: dict[str, Any] = {"noisy_share": 0.2, "noisy_std": 1.0}
@@ -103,7 +103,7 @@ def remark_2(case: Case) -> dict[str, Any]:
 
 @claim_on_tokens("Figure 5", RATIO, "<", 1.0, laws=(FIGURE_5,), **REMOVAL)
 def figure_5(case: Case) -> dict[str, Any]:
-    """Figure 5: test loss with tokens removed, at shares and a number of samples recalled here."""
+    """Figure 5: test loss with tokens removed, for the law `FIGURE_5` and `FIGURE_5_SAMPLES`."""
     return _removal(case, FIGURE_5_SAMPLES)
 
 

@@ -33,7 +33,7 @@ FULL = 2
 
 @dataclass(frozen=True)
 class Trials:
-    """Trials of one law at growing numbers of samples, up to the end of the row.
+    """Trials of one law at growing numbers of samples, until all trials succeed (see `ended`).
 
     `loss`, shape (counts, trials): test loss at the end, infinite for a diverged run (a failure);
     `steps`, same shape: steps to zero training loss, NaN if not reached.
