@@ -68,8 +68,8 @@ def load_system(source: Any) -> System:
 def load_unchanged(reference: str, digests: Mapping[str, str]) -> System:
     """Load a system by its `System.reference`, and refuse a changed model.
 
-    `digests` holds the earlier `System.digests`, which are empty for a built-in system. If those of
-    the loaded system differ, an InvalidRequest names the changed parts of the model.
+    `digests` holds the earlier `System.digests`, which are empty for a built-in system. An
+    InvalidRequest names the parts of the model whose digests have changed.
     """
     system = load_system(reference)
     if _changed(system, digests) and system.origin is not None:

@@ -188,8 +188,8 @@ def _common(one: Trajectory, two: Trajectory) -> int:
 def explanation(result: Comparison, reduced: Any, full: Any) -> str:
     """Explain why the reduced and the full run of a model file deviate, or report instability.
 
-    If the runs deviate, the text says where the gradient leaves the closed space. If no gradient
-    leaves it, the text says whether the measured growth of rounding errors explains the deviation.
+    If the runs deviate, the text says where the gradient leaves the closed space, or else whether
+    the measured growth of rounding errors explains the deviation.
     If the runs agree, the text says when a full run from a perturbed start leaves the closed space,
     and is empty if the run stays.
     """

@@ -1,9 +1,9 @@
 r"""Time up to which a reduction is stable against perturbations of the start off the closed space.
 
-Training from a start in the closed space stays in the closed space. A perturbation :math:`\xi_0` of
-the start grows, to first order, to at most :math:`\Phi(\tau) \|\xi_0\|`, with the amplification
-:math:`\Phi` of `dynamics.analysis.transverse_growth`. If n entries start at most `OFF` away from
-the closed space, no entry is `LEFT` away from it while
+The closed space consists of the states that the reduction's scalars represent; training from such
+a state stays in it. A perturbation of the start grows, to first order, at most by the amplification
+:math:`\Phi(\tau)` at the time tau (`dynamics.analysis.transverse_growth`). If each of n entries
+starts at most `OFF` away from the closed space, no entry is `LEFT` away from it while
 
 .. math:: \Phi(\tau) < \mathrm{LEFT} / (\mathrm{OFF} \sqrt{n}). \qquad (1)
 

@@ -1,9 +1,9 @@
 r"""Bound on the growth of perturbations off the closed space of a model, along a reduced run.
 
-Perturbations obey the linear equation of `dynamics.analysis.transverse_stability`. The growth rate
-of perturbations is at most minus the least eigenvalue of the Hessian orthogonal to the closed
-space. Lanczos iteration on Hessian-vector products computes the least eigenvalue. The exponential
-of the integrated growth rate bounds the growth of rounding errors.
+Small perturbations xi obey d xi / d time = -H xi with the Hessian H of the risk. Orthogonal to the
+closed space, their growth rate is at most minus the least eigenvalue of H, found by Lanczos
+iteration on Hessian-vector products. The exponential of the integrated rate bounds their growth,
+and that of rounding errors.
 """
 
 from __future__ import annotations

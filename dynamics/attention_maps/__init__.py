@@ -4,11 +4,11 @@ A map A is row-stochastic, one row per query; the patches form a grid H x W, num
 
 Attention diversity (Huang, Wen, Chi and Liang 2024, Section 6) assigns a vector of 2k numbers to
 each query: row and column of the k keys with the largest weights, by descending weight. Diversity
-is the mean Euclidean distance between the vectors of two queries, in units of a patch's side, over
-all ordered pairs of queries, also of a query with itself. Weights that are equal after rounding to
-multiples of 1e-9 are sorted by the index of the key. Diversity is zero if all queries rank the same
-keys in the same order. A nearly uniform map can have a large diversity, since only the order of the
-weights matters.
+is the mean Euclidean distance between two queries' vectors of key positions, in sides of a patch,
+over all ordered pairs of queries, also of a query with itself. Weights that are equal after
+rounding to multiples of 1e-9 are sorted by the index of the key. Diversity is zero if all queries
+rank the same keys in the same order. A nearly uniform map can have a large diversity, since only
+the order of the weights matters.
 
 Mean total variation is the mean of sum_q |A_pq - A_p'q| / 2 over all ordered pairs (p, p') of
 queries, after each row of A is divided by its sum. Total variation does not depend on the positions

@@ -264,7 +264,7 @@ def _compared(
 
     how = settings if "time" in settings else {**settings, "checkpoint": file}
     with warnings.catch_warnings():
-        # This warning is dropped, since the reason that `explanation` returns below is printed.
+        # The warning of a wrong reduction is dropped, since `explanation` gives its reason below.
         warnings.filterwarnings("ignore", "the reduction does not hold", TrainingWarning)
         result = compare(reduced, fulls, **how)
     if held := result.full.settings.get("held"):

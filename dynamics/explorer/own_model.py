@@ -3,7 +3,7 @@
 An interpreter in the page runs the lists of `dynamics.models.engine.reduced_risk` (`own_programs`,
 `assets/lists.js`). Real constants vary continuously as inputs of the lists. Weights, samples,
 starts and fixed arrays are functions of the real constants (`real_constants`). Each value of an
-integer or text constant needs its own program. A page therefore has only values near the initial
+integer or text constant needs its own program, so a page offers only some values near the initial
 positions of the sliders, limited by bytes and attempts. A law that can only be sampled is replaced
 by a few hundred samples. The classes of equal entries are those valid at all real constants;
 special values, such as equal probabilities, may have fewer classes.
@@ -47,7 +47,7 @@ def page_model(system: System, parameters: Any) -> PageModel:
 
 def page_of(center: Center, points: list[Point]) -> PageModel:
     """PageModel from the points of a page around its center."""
-    at_sliders = object.__new__(type(center.problem))  # a new problem would be compiled again
+    at_sliders = object.__new__(type(center.problem))  # copy, to compile nothing again
     vars(at_sliders).update(vars(center.problem), parameters=center.parameters)
     names = center.problem.realization.constants
     return PageModel(

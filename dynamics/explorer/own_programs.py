@@ -46,7 +46,7 @@ class Source(NamedTuple):
 
 
 def source_of(problem: ModelProblem) -> Source:
-    """Source of the lists of a reduced problem."""
+    """Functions and data from which the instruction lists of a reduced problem are made."""
     made, (data, embedding) = problem.realization, problem.payload
     reported = (("risk", ""), *(("observable", name) for name in made.observable_names))
     return Source(made.program, data, embedding, problem.scalars, problem.columns, reported)
@@ -128,7 +128,7 @@ def lists_of(source: Source, read: Readings, drawn: bool) -> Lists:
         terms = sum(program.index.size for program in whole.programs)
         if not source.program.has_law or terms <= LONG:
             return whole
-    with suppress(NoProgram):  # NoProgram if a sample is an index
+    with suppress(NoProgram):  # raised if the model uses a sample as an index
         return _lists(source, read, True)
     return whole or _lists(source, read, False)
 

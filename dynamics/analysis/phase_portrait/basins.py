@@ -211,7 +211,7 @@ class _Outlines:
         self._count = labels.shape[0] - 2
 
     def of(self, label: int) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
-        """Closed outlines of a label, and the parts of the outlines shared with larger labels."""
+        """Closed outlines of the regions of a label, and their parts shared with larger labels."""
         outlines, parts = [], []
         for chain in edge_contours((self._labels == label).astype(float)):
             points = [*self._along(chain, label)]
