@@ -53,7 +53,7 @@ def compiled(kernel: Callable[..., Any], data: Any = None) -> Callable[..., Any]
 def _dispatcher(kernel: Callable[..., Any], kind: Any) -> Callable[..., Any]:
     """Compiled kernel for a kind of problem, cached in a separate folder.
 
-    numba keeps one index of argument types per function and folder. If kinds shared a folder,
+    numba keeps one index of argument types per function and folder. If kinds of problems shared it,
     concurrent writers could mix up types, and a reader would import the modules of all kinds.
     """
     numba, folder = _numba(), _folder()

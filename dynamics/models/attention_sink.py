@@ -4,15 +4,16 @@ In this simplified model of the Bigram-Backcopy task, restricted to tokens that 
 the next token k after a token v has the bigram probability :math:`p_{vk}`, which the feed-forward
 layer outputs exactly. The attention head adds a mixture of the value :math:`\beta` of the first
 token of the sequence, the sink, and of the values of W other tokens. Each token except the sink has
-the value :math:`\xi` at its own logit; the sum of the values at logit k is :math:`\bar\xi_k`:
+the value :math:`\xi` at its own logit; the sum of the values at logit k is :math:`\bar\xi_k`. With
+the sink's attention logits :math:`\alpha_v`, the prediction :math:`q_v` after v has the risk R:
 
 .. math:: q_v = \mathrm{softmax}_k \left( \ln p_{vk} + \frac{e^{\alpha_v} \beta_k + \bar\xi_k}
    {e^{\alpha_v} + W} \right), \qquad R = -E_{v, k} \ln q_{vk} .
 
 The feed-forward layer alone is optimal, so the head can only increase the loss. If only
 :math:`\alpha` is trained, the head learns to attend to the sink: at time t, :math:`\alpha =
-\tfrac12 \ln(2 \mathrm{Var}_p(\bar\xi)\, t / V) + o(1)`. If only :math:`\beta` is trained, the sink
-cancels the other values up to a constant c: :math:`\beta = c - e^{-\alpha} \bar\xi`. All bigram
+\tfrac12 \ln(2 \mathrm{Var}_k(\bar\xi_k)\, t / V) + o(1)`. If only :math:`\beta` is trained, the
+sink cancels the other values: :math:`\beta_k = c - e^{-\alpha} \bar\xi_k`, c constant. All bigram
 probabilities are equal here; ``copied`` of the V tokens occur in the sequence, equally often.
 
 :V: number of tokens

@@ -13,14 +13,14 @@ Each layer of the transformer appends its attention output to its input h,
 
 with a causal mask, where A is A1 in the first layer and A2 in the second. The input rows are
 one-hot vectors of symbol and place. The last row of the output has 32 entries; its product with W
-gives the logits, and the loss is the cross-entropy. At the start one block of A2 and one block of W
-are centred and of size ``beta``. The block of A2 compares the last symbol with the symbols that the
-first layer attends to; the block of W reads the symbols that the second layer attends to. All
-entries are trained at once; ``--stages A1:N,A2:N`` gives the paper's two stages.
+gives the logits, and the loss is the cross-entropy. At the start one 2 x 2 block of A2 and one of W
+are ``beta`` times I - 1/2. The block of A2 compares the last symbol with the symbols that the first
+layer attends to; the block of W reads the symbols that the second layer attends to. All entries are
+trained at once; ``--stages A1:N,A2:N`` gives the paper's two stages.
 
 The first layer learns the tree: in A1, each place gives its parent the largest score of all earlier
 places. Learning rate 2 exceeds the stability limit in the direction that exchanges the two symbols.
-Growing rounding errors then separate equal entries in a full run, but not in a reduced run.
+At this rate, rounding errors grow and separate equal entries in a full run, not in a reduced run.
 
 :beta: size of A2 and W at the start
 :nodes: Gauss-Legendre nodes per row of the transition matrix
@@ -29,7 +29,7 @@ Growing rounding errors then separate equal entries in a full run, but not in a 
 :W: weights of the logits
 :A1_*: weight of a query (symbols 0, 1, places 2 to 7) on a key
 :A2_*: weight of a query on a key in the second layer
-:W_*: weight of an entry of the last row
+:W_*: weight of an entry of the last output row in a logit
 :tree: share of the parents in the attention by places to earlier places, mean of places 2 to 4
 :T_tree: half of the attention to earlier places is on the parents
 """

@@ -1,18 +1,18 @@
 r"""A committee of erf neurons learns another one (Saad, Solla 1995; Goldt et al. 2019).
 
-The student :math:`\frac1n \sum_i g(w_i \cdot x / \sqrt d)` learns the teacher :math:`\frac1k \sum_r
-g(v_r \cdot x / \sqrt d)`, :math:`g(u) = \mathrm{erf}(u / \sqrt 2)`, from Gaussian inputs with the
-squared error. The rows of the teacher are orthogonal, of norm :math:`\sqrt d`; only the student is
-trained. The population risk is an exact function of the overlaps :math:`C = \mathrm{rows}\,
-\mathrm{rows}^T / d` of all rows, those of the student first:
+The student :math:`\frac1n \sum_i g(w_i \cdot x / \sqrt d)` with rows :math:`w_i` learns the teacher
+:math:`\frac1k \sum_r g(v_r \cdot x / \sqrt d)` with rows :math:`v_r` from Gaussian inputs x by
+squared error; :math:`g(u) = \mathrm{erf}(u / \sqrt 2)`. The teacher's rows are orthogonal, of norm
+:math:`\sqrt d`; only the student is trained. The population risk is a function of the overlaps
+:math:`C = \mathrm{rows}\, \mathrm{rows}^T / d` of all rows, the student's first, and weights a:
 
 .. math:: \epsilon = \frac1\pi \sum_{ij} a_i a_j \arcsin
    \frac{C_{ij}}{\sqrt{(1 + C_{ii})(1 + C_{jj})}}, \qquad a = (1/n, \dots, -1/k, \dots).
 
 The gradient of a student row is a combination of all rows, so training stays in a linear space of
 n(n + k) directions for every :math:`d \ge n + k`. The overlaps Q between student rows and R between
-student and teacher rows satisfy closed equations in which d only rescales time. A run at d = n + k
-from rows with the same overlaps therefore gives the run at any d, including infinity
+student and teacher rows satisfy closed equations in which the dimension d only rescales time. A run
+at d = n + k from rows with the same overlaps therefore gives the run at any d, including infinity
 (``dynamics.rows_with_overlaps``).
 
 :n: neurons of the student

@@ -1,16 +1,16 @@
 r"""Deep linear networks learn one mode after another (Saxe, McClelland, Ganguli 2014).
 
-``layers`` square matrices are trained on whitened inputs. With the singular values :math:`s_k` of
-the input-output correlation, the population risk is exactly
+``layers`` square matrices are trained on whitened inputs. With singular values :math:`s_k` of the
+input-output correlation in a constant ratio r, the population risk is exactly
 
 .. math:: R = \tfrac12 \| W_L \cdots W_1 - \mathrm{diag}(s) \|^2, \qquad s_k = s_1 r^{k-1}.
 
-In the basis of singular vectors of the target, every one of the L layers starts at
-:math:`a_0^{1/L}` times the identity: the start is aligned and balanced. The entries ``(k, k)`` of
-all layers then stay equal to one scalar ``w_k`` for each mode, and all other entries stay zero.
-With two layers, the strength of a mode, the square of its scalar, follows a sigmoid in time. From
-an aligned but unbalanced start, training closes on one scalar per mode and layer; without alignment
-it does not close. The gradient flow conserves :math:`W_{l+1}^T W_{l+1} - W_l W_l^T`.
+In the basis of the target's singular vectors, each of the L layers starts at :math:`a_0^{1/L}`
+times the identity, with strength :math:`a_0` of a mode: the start is aligned and balanced. The
+entries ``(k, k)`` of all layers then stay equal to one scalar ``w_k`` per mode; all other entries
+stay zero. With two layers, the strength of a mode is the square of its scalar, a sigmoid in time.
+From an aligned but unbalanced start, training closes on one scalar per mode and layer; without
+alignment it does not close. The gradient flow conserves :math:`W_{l+1}^T W_{l+1} - W_l W_l^T`.
 
 :D: size of the square matrices, and number of modes
 :layers: number of layers

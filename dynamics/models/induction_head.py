@@ -11,9 +11,9 @@ the squared error; all matrices start at zero.
 
 Tokens and positions are random orthonormal frames. Entries that stay equal under the law of all
 frames also stay equal under a finite group of frames: products of exchanges and signs of
-coordinates (Pauli matrices). The matrix M is one of the products that act on positions. The law
-enumerates the finite group. Theorem 1 of the paper leaves 19 scalars: 3 in :math:`W_1 =
-\mathrm{diag}(\alpha_1 I, \alpha_2 I + \alpha_3 M)`, 12 in :math:`W_2` and 4 in :math:`W_3`. In
+coordinates (Pauli matrices). For positions, M is one of these products. The law enumerates this
+group. Theorem 1 of the paper leaves 19 scalars: 3 in :math:`W_1 = \mathrm{diag}(\alpha_1 I,
+\alpha_2 I + \alpha_3 M)` (a token and a position block), 12 in :math:`W_2` and 4 in :math:`W_3`. In
 :math:`W_2`, ``beta1`` to ``beta4`` weight tokens, ``b1`` to ``b4`` (with I) and ``c1`` to ``c4``
 (with M) weight positions. The two scalars with M at the query's position have zero gradient.
 

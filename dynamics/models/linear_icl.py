@@ -1,21 +1,21 @@
 r"""Linear attention in context (Zhang, Frei, Bartlett 2023; Zhang, Singh, Latham, Saxe 2025).
 
 A prompt has N examples :math:`(x_n, y_n)` of a task :math:`y = w \cdot x`, :math:`w \sim N(0, I)`,
-and a query :math:`x_q`; all inputs are drawn from :math:`N(0, \Lambda)`. With :math:`\beta =
-\frac1N \sum y_n x_n` the heads of linear attention output :math:`\hat y = \sum_h u_h\, \beta^T U_h
-x_q`. The Gaussian law enters only through its moments, so the risk has a closed form: with :math:`M
-= \sum_h u_h U_h` and :math:`\Gamma = (1 + \frac1N) \Lambda + \frac{\mathrm{tr} \Lambda}{N} I`,
+and a query :math:`x_q`; all inputs are from :math:`N(0, \Lambda)`. Heads h with value weights
+:math:`u_h` and key-query matrices :math:`U_h` output :math:`\hat y = \sum_h u_h\, \beta^T U_h x_q`,
+where :math:`\beta = \frac1N \sum y_n x_n`. Only moments of the law enter the risk: with :math:`M =
+\sum_h u_h U_h` and :math:`\Gamma = (1 + \frac1N) \Lambda + \frac{\mathrm{tr} \Lambda}{N} I`,
 
 .. math:: R = \tfrac12 \mathrm{tr} [\Lambda - 2 \Lambda^2 M + M^T \Lambda \Gamma M \Lambda],
    \qquad M^* = \Gamma^{-1}.
 
-The minimum of the risk is at :math:`M = M^*`. With ``rank=0`` the model has one merged head with a
-matrix U; from U = s I training closes on u and one s per eigenvalue of :math:`\Lambda`. The
-gradient flow conserves :math:`u^2 - |U|^2`; descent changes it at order eta. At ``ratio`` 1 the
-difference :math:`u^2 - |U|^2` starts at 0, and for white inputs s and u stay proportional. With
-``rank=R`` the model has ``heads`` separate heads, :math:`U_h = \sum_r k_{hr} q_{hr}^T`; from a
-random start without equal entries, the risk falls from plateau to plateau. Eigenvalues of
-:math:`\Lambda` are ``least + slope (D - 1 - d)``.
+The risk is minimal at :math:`M = M^*`. With ``rank=0`` the model has one merged head with a matrix
+U and a value weight u; from a multiple of I, training closes on u and one diagonal entry s of U per
+eigenvalue of :math:`\Lambda`. The gradient flow conserves :math:`u^2 - |U|^2`; descent changes it
+at order eta. At ``ratio`` 1 this difference starts at 0; for white inputs s and u then stay
+proportional. With ``rank=R`` the model has ``heads`` separate heads, :math:`U_h = \sum_r k_{hr}
+q_{hr}^T`; from a random start without equal entries, the risk falls from plateau to plateau.
+Eigenvalues of :math:`\Lambda` are ``least + slope (D - 1 - d)``.
 
 :D: dimension of the inputs
 :N: number of examples in a prompt

@@ -2,8 +2,8 @@ r"""A one-layer transformer on a binary Markov chain (Makkuva et al. 2024).
 
 The chain leaves state 0 with probability p and state 1 with probability q; the model predicts the
 next symbol from the last symbol and is trained by cross-entropy. With rank-one weights, one scalar
-e stands for the embedding and one scalar w for attention and feed-forward layer. The logit after 1
-exceeds the logit after 0 by
+e stands for the embedding and one scalar w for attention and feed-forward layer. The logit of the
+next symbol 1 is larger after symbol 1 than after symbol 0 by
 
 .. math:: z = e^2 (1 + 2 w |w|),
 
@@ -12,7 +12,7 @@ and a bias, set to its optimum here, shifts both logits: with :math:`m = \tfrac1
 has an exact closed form.
 
 The flow conserves :math:`e^2 - w^2 - \mathrm{sgn}(w) \ln |w|`. For p + q < 1 the separatrix of the
-saddle :math:`w = -1/\sqrt 2, e = 0` divides the plane of starts. Starts on the ``bigram`` side
+saddle :math:`w = -1/\sqrt 2, e = 0` divides the plane (e, w). Starts on the ``bigram`` side
 converge to the curve of global minima, where the transformer outputs the transition probabilities
 of the chain. Starts on the ``unigram`` side converge to e = 0, where the transformer outputs the
 stationary probabilities. The default start is on the ``bigram`` side, near the separatrix.
@@ -42,7 +42,7 @@ def start(e0=1.1, w0=-1.5):
 
 
 def gap(theta, xp):
-    """Difference of the logits after 1 and after 0."""
+    """Logit of next symbol 1 after symbol 1, minus that after symbol 0."""
     e, w = theta["e"][0], theta["w"][0]
     return e**2 * (1 + 2 * w * xp.abs(w))
 

@@ -2,18 +2,18 @@ r"""Masked image modelling learns which patches belong together (Huang, Wen, Chi
 
 An image belongs to one of K clusters, drawn uniformly. A cluster partitions the P patches into
 areas; area a has a feature :math:`v_a` and an independent latent :math:`z_a`, and each of its
-patches has the content :math:`z_a v_a`. A uniformly random set of patches is masked; the token of a
-masked patch p contains only its position :math:`e_p`. One layer of softmax attention reconstructs
-the masked patches from the unmasked ones,
+patches q has the content :math:`X_q = z_a v_a`. A uniformly random set of patches is masked; the
+token of a masked patch p contains only its position :math:`e_p`. One layer of softmax attention,
+with weights :math:`u_{pq}` of patches q, reconstructs a masked patch p from the unmasked ones,
 
 .. math::
    \hat X_p = \sum_{q\ \mathrm{unmasked}} u_{pq} X_q, \qquad
    u_p = \mathrm{softmax}_q\bigl(e_p^\top Q (e_q + 1\{q\ \mathrm{unmasked}\} X_q)\bigr),
 
 and Q is trained on :math:`\tfrac12 \sum_{p\ \mathrm{masked}} |\hat X_p - X_p|^2` from Q = 0. The
-entries of Q that move are correlations of a patch p with positions, :math:`\Upsilon = e_p^\top Q
-e_q`, and with features, :math:`\Phi = e_p^\top Q v`. In Phase I a patch decouples from the feature
-of the global area; in Phase II a patch learns to attend to its own area.
+entries of Q that move are correlations of a patch p with the position of a patch q, :math:`\Upsilon
+= e_p^\top Q e_q`, and with a feature v, :math:`\Phi = e_p^\top Q v`. In Phase I a patch decouples
+from the feature of the global area; in Phase II a patch learns to attend to its own area.
 
 :P: number of patches
 :C_global: patches of the global area, area 0
@@ -169,9 +169,9 @@ def hypergeometric(sizes, unmasked):
 
 
 def areas_of(cluster, merging):
-    """Yield (index of Phi, number of areas, classes (index of Ups, patches)), first p's area."""
+    """Yield (index of Phi, number of merged areas, [(index of Ups, patches) of each class])."""
     for area in cluster:
-        # Index 0 of Ups belongs to the patch p alone.
+        # Ups number 0 is the correlation of the masked patch, in the first area, with itself.
         cells = [(ups, size) for ups, size in area.cells if ups > 0]
         if merging and len(cells) == 1:
             ((ups, size),), many = cells, area.multiplicity
@@ -194,8 +194,8 @@ def configurations(P, C_global, C_local, areas, masked, z, odds):
     """Yield numbers of unmasked patches per class, and latents, given that a patch is masked.
 
     A class is a set of patches of one area with the same Ups. All types of rows and all clusters
-    are enumerated. If z has one value, equal areas with a single class are merged; they enter
-    through their total count and the expected sum of their squared attentions. Configurations of
+    are enumerated. If z has one value, equal areas of one class each are merged; they enter through
+    their total count and the expected sum of their squared attentions. Configurations of
     probability below 1e-32 are dropped.
     """
     rows = rows_of(P, C_global, C_local, areas, masked, z, odds)

@@ -7,13 +7,13 @@ paper's experiment on loss spikes.
 
 The two columns of W stay opposite, so training closes on two scalars, or equivalently on the
 margins of the two tokens. A margin is the logit of the token's own label minus the logit of the
-other label. Along the flow the margins obey
+other label. Along the gradient flow, with the logistic function :math:`\sigma`, the margins obey
 
 .. math:: \dot m_1 = 2 p\, \sigma(-m_1) - 2 \alpha (1 - p)\, \sigma(-m_2), \qquad
    \dot m_2 = 2 (1 - p)\, \sigma(-m_2) - 2 \alpha p\, \sigma(-m_1),
 
-with the logistic function :math:`\sigma`: correlated tokens decrease each other's margin. At
-:math:`\alpha = 0`, and at p = 1/2, a margin never decreases, even in large steps.
+so tokens of correlation :math:`\alpha > 0` decrease each other's margin. At :math:`\alpha = 0`, and
+at p = 1/2, a margin never decreases, even in large steps.
 
 :p: probability of the first token
 :alpha: correlation of the embeddings

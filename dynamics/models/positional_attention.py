@@ -2,8 +2,8 @@ r"""Positional attention learns which patches belong together (Jelassi, Sander, 
 
 An image has D patches in sets of C. All patches of one set, the signal set, have the label y as
 their value; a patch of any other set has the value +1 or -1 with probability q/2 each, else 0. One
-layer of attention by positions mixes the patches, and the output F is the sum of a polynomial of
-degree p over the mixtures:
+layer of attention by positions, with logits A, mixes the projections of the patches :math:`X_j` on
+a vector v; the output F is the sum of a polynomial of degree p over the mixtures :math:`o_i`:
 
 .. math:: S = \mathrm{softmax}(s A), \quad o_i = D \sum_j S_{ij} \langle v, X_j \rangle, \quad
    F = \sum_i o_i^p + \nu o_i, \quad R = E \log(1 + e^{-y F})
@@ -97,7 +97,7 @@ def law(D, C, q=0.5, random_sets="any"):
 
 
 def shares(theta, sample, xp, D, p, nu, scale):
-    """Contribution of each patch to F, shape (D,)."""
+    """Contribution of each patch to the output F, shape (D,)."""
     S = xp.softmax(scale * theta["A"], axis=-1)
     o = D * (S @ (sample["X"] @ theta["v"]))
     return o**p + nu * o
@@ -146,7 +146,7 @@ def configurations(D, C, q, random_sets):
 
 
 def weights(scalars, xp, D, C, beta, scale):
-    """Attention of a patch: to itself minus that to a mate (same set); to a mate; to a non-mate.
+    """Attention of a patch to itself minus that to a mate (same set); to a mate; to another patch.
 
     The exponentials do not overflow, and the difference has full relative accuracy.
     """
@@ -160,7 +160,7 @@ def weights(scalars, xp, D, C, beta, scale):
 
 
 def moments(scalars, sample, xp, D, C, p, nu, beta, scale):
-    """Contributions to F by central moment and set, shape (p, D / C)."""
+    """Contributions to the output F by order of central moment and by set, shape (p, D / C)."""
     apart, _, other = weights(scalars, xp, D, C, beta, scale)
     u = D * scalars["alpha"] * apart
     a, b = sample[:, 0], sample[:, 1]
@@ -175,7 +175,7 @@ def moments(scalars, sample, xp, D, C, p, nu, beta, scale):
 
 
 def parts(scalars, sample, xp, D, C, p, nu, beta, scale):
-    """Contribution of each set to F, shape (D / C,)."""
+    """Contribution of each set to the output F, shape (D / C,)."""
     return xp.sum(moments(scalars, sample, xp, D, C, p, nu, beta, scale), axis=0)
 
 

@@ -1,17 +1,17 @@
 r"""Facts learned in one direction are not known in the other (Zhu et al. 2024).
 
 A fact is a pair of tokens. A sentence is one token of a fact, a forward or backward arrow, and the
-other token of the fact. One layer of attention and a decoder predict the last token from token and
-arrow:
+other token of the fact. One layer of attention, with logits z and the arrow r as query, and a
+decoder Y predict the last token from the token and the arrow:
 
 .. math:: b_l = \mathrm{softmax}(z_{r l}) \text{ over the token and the arrow r}, \qquad
    R = -E \ln \mathrm{softmax}(Y^\top b / \|b\|) ,
 
-with z and Y zero at the start. ``both`` facts are trained in both directions; ``one`` facts are
-trained forwards only, and another ``one`` facts backwards only. The untrained directions form the
-held-out law. Training increases the weight from one token to another, but not the weight back.
-Exchanges of facts, and of forwards with backwards, are symmetries, so the number of scalars does
-not depend on the numbers of facts.
+both zero at the start; :math:`b_l` is the attention to l. ``both`` facts are trained in both
+directions; ``one`` facts are trained forwards only, and another ``one`` facts backwards only. The
+untrained directions form the held-out law. Training increases the weight from one token to another,
+but not the weight back. Exchanges of facts, and of forwards with backwards, are symmetries, so the
+number of scalars does not depend on the numbers of facts.
 
 :both: number of facts trained in both directions
 :one: number of facts trained forwards only, and of facts trained backwards only

@@ -8,12 +8,12 @@ predicts n by
    R = -E \ln \mathrm{softmax}_n (Y^\top b / \|b\|) ,
 
 with attention logits z and a decoder Y, both zero at the start. Here n has two values of
-probability 1/2. All common tokens together have the share ``share``, each an equal part; each
-distinct token of n has ``ratio`` times the share of the distinct token before it. At ratio 1,
-exchanges of tokens and of the two values of n are symmetries, so training closes on three scalars.
-Training conserves :math:`n_c z_c + 2 n_d z_d = 0`, with :math:`n_c` common tokens and :math:`n_d`
-distinct tokens of each next token. The paper has several queries, and a decoder that learns faster
-than attention; here attention and decoder have the same learning rate.
+probability 1/2. All common tokens together have the share ``share``, each an equal part; the first
+distinct token of n has the largest share, each other one ``ratio`` times the share before it. At
+``ratio`` 1, exchanges of tokens and of the two values of n are symmetries, so training closes on
+three scalars. Training then conserves :math:`n_c z_c + 2 n_d z_d = 0`, with :math:`n_c` common
+tokens of logit :math:`z_c` and :math:`n_d` distinct tokens of logit :math:`z_d` per n. The paper
+has several queries, and a decoder that learns faster than attention; here both have one rate.
 
 :common: number of common tokens
 :distinct: number of distinct tokens of each next token

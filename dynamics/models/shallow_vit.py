@@ -3,8 +3,8 @@ r"""A shallow Vision Transformer learns which tokens decide the label (Li, Wang,
 A sample has L tokens; each token is a pattern :math:`\mu_j`, with noise in the paper but not here.
 Patterns 1 and 2 decide the label y = 1 or -1: the sample has :math:`n_*` tokens of the pattern of
 its label, :math:`n_\#` tokens of the other deciding pattern, and equally many of each remaining
-pattern. One attention layer and a layer of m neurons with fixed output weights a are trained by the
-hinge loss,
+pattern. One attention layer on the tokens :math:`x_l` and a layer of m neurons with fixed output
+weights a are trained by the hinge loss of margin :math:`\gamma`,
 
 .. math:: F(X) = \frac1L \sum_l \sum_i a_i\, \mathrm{relu}\Big(W_O W_V \sum_s x_s\,
    \mathrm{softmax}_s\big(x_s^\top W_K^\top W_Q x_l\big)\Big)_i , \qquad \max(\gamma - y F, 0).

@@ -1,8 +1,8 @@
 r"""Single-location regression: one token holds the answer (Marion, Berthier, Biau, Boyer 2025).
 
 One of L tokens, at a random position, holds the label: one coordinate of this token is a mark, and
-another coordinate is the label. The predictor finds the token by softmax attention with a trained
-key k, and reads the label by a trained vector v:
+another coordinate is the label. With tokens as rows of X, the predictor finds the token by softmax
+attention with a trained key k, and reads the label by a trained vector v:
 
 .. math:: \hat y = \sum_l \mathrm{softmax}_l(X k)\, (X v)_l, \qquad R = \tfrac12 E (\hat y - y)^2 .
 

@@ -9,12 +9,12 @@ prompt, averaged over the tasks w, is
 .. math:: \tfrac12 (1 - \mathrm{Attn}_k)^2 + \tfrac12 \sum_{m \ne k} \mathrm{Attn}_m^2 ,
 
 and the counts n are multinomial, so the law is finite and enumerated exactly. Feature 1 has the
-probability ``p1``; all other features share the rest equally. ``A1`` and ``A2`` are the entries of
-Q of a feature with itself (:math:`A_k` of the paper); ``B..`` are the entries of a query with
-another feature. Adding a constant to a row of Q leaves the attention unchanged, so each row sum is
-conserved; for equal p, ``B = -A/(K-1)``. At each event the mean attention of a query to its own
-feature reaches 95 % of its upper bound, which is the probability that this feature is in the
-prompt.
+probability ``p1``; all other features share the rest equally. ``A1`` is the entry of Q of feature 1
+with itself, ``A2`` that of any other feature with itself (:math:`A_k` of the paper); ``B..`` are
+entries of a query with another feature. Adding a constant to a row of Q leaves the attention
+unchanged, so each row sum is conserved; for equal p, ``B = -A/(K-1)``. At each event the mean
+attention of a query to its own feature reaches 95 % of its upper bound, which is the probability
+that this feature is in the prompt.
 
 :K: number of features
 :N: number of tokens in a prompt

@@ -1,15 +1,15 @@
 r"""A two-layer network learns the parity of a few hidden bits (Barak et al. 2022).
 
 Inputs are uniform on the hypercube :math:`\{-1, 1\}^D`, and the label is the product of the first k
-bits. The network :math:`\sum_r a_r\, \mathrm{relu}(w_r \cdot x + b_r)` is trained in all layers by
-the squared error, from :math:`w_r = (1/D, \dots, 1/D)`.
+bits. The network :math:`\sum_r a_r\, \mathrm{relu}(w_r \cdot x + b_r)` of neurons r is trained in
+all layers by the squared error, from :math:`w_r = (1/D, \dots, 1/D)`.
 
 By symmetry a neuron has one weight for all bits of the parity and one weight for all other bits.
 The output therefore depends only on the sum of the parity's bits and on the sum of the other bits:
 :math:`(k+1)(D-k+1)` configurations replace :math:`2^D` inputs. The declared reduction to
 configurations of the two sums runs at any D; at small D it is compared with training of every
-entry. If a bias equals minus a sum of bits divided by D, as at D = 50, the start lies on a kink of
-the network, and rounding decides on which side of the kink training begins.
+entry. At the start the input of a neuron is the mean of all bits plus its bias. If this is 0 for
+some bits, as at D = 50, the start lies on a kink of the network, whose side rounding decides.
 
 :D: dimension of the hypercube
 :k: number of bits of the parity

@@ -1,20 +1,20 @@
 r"""Attention selects the tokens of the largest margin (Tarzanagh, Li, Zhang, Oymak 2023).
 
-One head of softmax attention with a trained query p outputs the attention-weighted score,
+A softmax head with a trained query p outputs the attention-weighted score of the tokens X,
 
 .. math:: f(X) = \langle X v, \mathrm{softmax}(X p) \rangle , \qquad
           R(p) = E \log(1 + e^{-f(X)}) ,
 
-at a fixed v. As in the paper's figure on several inputs, each input has seven tokens in the plane.
-One token is near (1, 0) and has score 1; three are near (-1, 1), three near (-1/2, -1/2), all with
-a lower score. All labels are 1. Tokens are drawn once; the risk is the mean over the drawn inputs.
-The attention to the first token increases throughout training, so p grows without bound. The
-direction of p converges to the direction of the shortest vector p with :math:`p \cdot (x_1 - x_t)
-\ge 1` for every other token t of every input.
+with fixed scores X v. As in the paper's figure on several inputs, each input has seven tokens in
+the plane. One token is near (1, 0) and has score 1; three are near (-1, 1), three near (-1/2,
+-1/2), all with a lower score. All labels are 1. Tokens are drawn once; the risk is the mean over
+the drawn inputs. The attention to the first token increases throughout training, so p grows without
+bound. The direction of p converges to the direction of the shortest vector p with :math:`p \cdot
+(x_1 - x_t) \ge 1` for the first token :math:`x_1` and every other token :math:`x_t` of every input.
 
-Gradients decrease exponentially in the norm of p, so descent at a constant rate is slow. With
-normalized gradients (``--rule normalized --eta 0.1 --eps 1e-12``) every step increases the norm by
-eta, until the gradient is as small as ``eps``.
+Gradients decrease exponentially in the norm of the query p, so descent at a constant rate is slow.
+With normalized gradients (``--rule normalized --eta 0.1 --eps 1e-12``) every step increases the
+norm by eta, until the gradient is as small as ``eps``.
 
 :inputs: number of inputs
 :other: score of the tokens that are not optimal

@@ -3,18 +3,18 @@ r"""One layer of attention learns topics from masked words (Li, Li, Risteski 202
 Each of T topics has v words. A document draws ``chosen`` topics, then infinitely many words from
 these topics. A word is masked with probability ``masked``; a masked word is kept unchanged
 (``left``), replaced by any word (``random``), or replaced by the word MASK. In the document after
-masking, word u has the share :math:`f_u`. From the shares of all words, the model predicts the true
-word e at a masked place that shows the word q,
+masking, word u has the share :math:`f_u`. From the shares of all words, the model with attention
+logits A and values V predicts the true word e at a masked place that shows the word q,
 
 .. math:: \hat e = \sum_u V_{\cdot u}\, \mathrm{softmax}_u (A_{qu} + \ln f_u), \qquad
    R = \tfrac12 E \| \hat e - e \|^2 + \tfrac\lambda2 \|V\|^2 ,
 
-with logits A and values V; the law is finite and enumerated exactly. Exchanges of words and of
-topics are symmetries, so training closes on eight scalars. V has three scalars: for words of the
-same topic, of another topic, and for MASK. A has five scalars: for the same topic, another topic,
-and MASK as key, as query and as both. The paper trains V under uniform attention first and A
-afterwards; here all entries are trained at once from zero, and A has no gradient before V has
-grown.
+with the weight decay :math:`\lambda` of V; the law is finite and enumerated exactly. Exchanges of
+words and of topics are symmetries, so training closes on eight scalars. V has three scalars: for
+words of the same topic, of another topic, and for MASK. A has five scalars: for the same topic,
+another topic, and MASK as key, as query and as both. The paper first trains V under uniform
+attention, then A; here all entries are trained at once from zero, and A has no gradient before V
+has grown.
 
 :T: number of topics
 :v: number of words of each topic

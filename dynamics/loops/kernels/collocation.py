@@ -1,21 +1,21 @@
 r"""Gradient flow by collocation at the Radau points, in logarithmic time.
 
-Training slows down: at time :math:`\tau` the state changes on a time scale of order :math:`\tau`.
-The flow of the gradient g is therefore integrated in :math:`u = \log w`, :math:`w = \tau + \tau_*`,
-as :math:`d\theta/du = -w\,g(\theta)`. Here :math:`\tau_*` is the time scale at the start. With the
-points c and the weights a of `dynamics.loops.kernels.collocation_table`, a step of width D in u
-from :math:`\theta_0, w_0` has the stages :math:`\theta_0 + Z_i` with
+Training slows down: at time :math:`\tau` the state :math:`\theta` changes on a time scale of order
+:math:`\tau`. The flow of the gradient g is therefore integrated in :math:`u = \log w`, :math:`w =
+\tau + \tau_*`, as :math:`d\theta/du = -w\,g(\theta)`, where :math:`\tau_*` is the time scale at the
+start. With the s points c and the weights a of `dynamics.loops.kernels.collocation_table`, a step
+of width D in u from :math:`\theta_0` at :math:`w_0` has the stages :math:`\theta_0 + Z_i` with
 
 .. math:: Z_i + D \sum_j a_{ij} w_j\, g(\theta_0 + Z_j) = 0, \qquad w_j = w_0 e^{c_j D}.        (1)
 
-The extrapolated polynomial of the previous step predicts Z; the Newton iterations
+The extrapolated polynomial of the previous step predicts the :math:`Z_i`; the Newton iterations
 
 .. math:: \Delta Z_i + D \sum_j a_{ij} w_j J_j\, \Delta Z_j = -(\text{left side of (1)}),
     \qquad J_j = J_0 + c_j (J_1 - J_0),                                                          (2)
 
-with the Jacobians of g at the start of the step and at the predicted end, then need two or three
-gradients per stage. The error inside a step and at its end is estimated from the decay of the last
-Legendre coefficients of its polynomial; the order of accuracy at its end is 2 s - 1.
+with the Jacobians :math:`J_0` of g at the start of the step and :math:`J_1` at its predicted end,
+need two or three gradients per stage. The error in a step and at its end is estimated from the
+decay of the last Legendre coefficients of its polynomial; the order at its end is 2 s - 1.
 
 Sources: E. Hairer and G. Wanner, Solving Ordinary Differential Equations II, sections IV.5 and IV.8
 (Radau IIA and its implementation); K. Gustafsson, Control-theoretic techniques for stepsize
@@ -57,8 +57,8 @@ FIRST_MOVE = 0.2
 """Product of the time scale of the start and the norm of the Jacobian at the start."""
 MOST_ITERATIONS = 9
 CONVERGED, STALLED = 0.02, 0.1
-"""Limits of (change of a Newton iteration / tolerance). Up to the first, the step has converged. Up
-to the second, it is accepted once rounding stalls the iterations."""
+"""Limits of (change in a Newton iteration / tolerance). A step with a ratio up to CONVERGED has
+converged; with a ratio up to STALLED, it is accepted once rounding stalls the iterations."""
 SAFETY, SHRINK, GROW, CAREFUL = 0.8, 0.2, 4.0, 1.2
 """Step-width control: safety factor, minimum and maximum ratio of consecutive widths, maximum ratio
 after a failed step."""
@@ -120,12 +120,12 @@ def begin(state, model, control, room):
     horizon = now[HORIZON] - now[TIME]
     size = largest_sum(room.jacobians[0])
     now[SCALE] = min(horizon, FIRST_MOVE / size) if size > 0.0 else horizon
-    now[WIDTH], now[GROWTH] = log1p(1.0), GROW  # in the first step w doubles
+    now[WIDTH], now[GROWTH] = log1p(1.0), GROW  # w, the shifted time, doubles in step 1
     return True
 
 
 def try_step(state, width, model, table, control, room):
-    """Try a step and choose the next width; return whether Z in ``room.stages`` is accepted."""
+    """Try a step, choose the next width; return whether ``room.stages`` are accepted as stages."""
     now = control.now
     find_floor(state, width, model, control, room)
     predict(width, table.points, now[LAST_WIDTH], room)
@@ -153,7 +153,7 @@ def try_step(state, width, model, table, control, room):
             break
         after = MOST_ITERATIONS - iteration
         if stalls or (iteration > 2 and moved * rate**after / (1.0 - rate) > CONVERGED):
-            # J at the start was taken at the predicted end of the previous step: recompute it.
+            # The Jacobian at the start comes from the predicted end of the last step: recompute it.
             if not differentiate(state, model, room, 0):
                 copy(state, control.refused)
             return reject(0.5 * width, now)

@@ -1,6 +1,6 @@
 """Equations of a collocation step: stages, Newton iterations, error estimate.
 
-Equation numbers (1) and (2) refer to `dynamics.loops.kernels.collocation`.
+Equations (1), (2) and the letters g, u, w, J, Z are those of `dynamics.loops.kernels.collocation`.
 """
 
 from math import cos, exp, expm1, sqrt
@@ -25,7 +25,7 @@ OF_RATE = 0.1
 SHAKE, NOISY = 1e-6, 16.0
 """Rounding test: relative perturbation of the state, safety factor on the second difference."""
 SMOOTH = 1e-9
-"""Noise below this fraction of the rate of an entry does not count as rounding."""
+"""Minimum of (NOISY * second difference) / (OF_RATE * rate) in the rounding test of an entry."""
 LEAST = 2.2250738585072014e-308
 """Minimum absolute error tolerance of an entry: the smallest normal float64."""
 
@@ -33,27 +33,27 @@ LEAST = 2.2250738585072014e-308
 class Control(NamedTuple):
     """State and tolerances of an integration."""
 
-    # time; horizon; w (0: to be chosen); next width in u; last width and its error (0: none);
+    # time; horizon; w (0: not chosen yet); next width in u; last width and its error (0: none);
     # maximum ratio of the next width to the last
     now: NDArray[np.float64]
     relative: float  # error tolerance of a step, relative to the size of an entry
-    floor: NDArray[np.float64]  # absolute error tolerance of an entry at rounding level
-    refused: NDArray[np.float64]  # the last state at which g or J is not finite
+    floor: NDArray[np.float64]  # absolute error tolerance of an entry whose rate is rounding noise
+    refused: NDArray[np.float64]  # last state with a gradient or Jacobian that is not finite
 
 
 class Room(NamedTuple):
     """Work arrays of an integration of n entries, reused by all its steps."""
 
-    stages: NDArray[np.float64]  # Z, (STAGES, n)
-    slopes: NDArray[np.float64]  # g at every point of a step, (STAGES, n)
+    stages: NDArray[np.float64]  # Z of (1), (STAGES, n)
+    slopes: NDArray[np.float64]  # gradient at every stage of a step, (STAGES, n)
     inner: NDArray[np.float64]  # a state within a step
-    jacobians: NDArray[np.float64]  # J at the beginning and the end of the step, (2, n, n)
+    jacobians: NDArray[np.float64]  # Jacobians at the start and the end of the step, (2, n, n)
     matrix: NDArray[np.float64]  # matrix of (2), then its LU factors
     pivots: NDArray[np.int64]  # row exchanges of the factors
     change: NDArray[np.float64]  # right-hand side of (2), then its solution
     last: NDArray[np.float64]  # polynomial coefficients of the last step, (STAGES + 1, n)
     floor: NDArray[np.float64]  # absolute error tolerance of each entry
-    sizes: NDArray[np.float64]  # sizes of the entries, which scale (2)
+    sizes: NDArray[np.float64]  # sizes of the entries, the units of the unknowns of (2)
 
 
 def new_room(size: int) -> Room:
@@ -73,7 +73,7 @@ def new_room(size: int) -> Room:
 
 
 def differentiate(state, model, room, which):
-    """Fill J at a state, by a kernel or by central differences; return whether J is finite."""
+    """Fill a Jacobian, by a kernel or by central differences; return whether it is finite."""
     jacobian = room.jacobians[which]
     if has_hessian(model):
         hessian(state, model, jacobian)
@@ -99,7 +99,7 @@ def differentiate(state, model, room, which):
 
 
 def predict(width, points, last_width, room):
-    """Fill Z from the polynomial of the previous step, or with 0 at the first step."""
+    """Predict ``room.stages`` by the polynomial of the previous step, or by 0 in the first step."""
     for i in range(STAGES):
         ahead = 0.0
         if last_width > 0.0:
@@ -112,11 +112,11 @@ def predict(width, points, last_width, room):
 
 
 def find_floor(state, width, model, control, room):
-    """Fill ``room.floor``: the floor of ``control`` for entries at rounding level, else `LEAST`.
+    """Fill absolute tolerances: ``control.floor`` for entries at rounding level, else `LEAST`.
 
     An entry is at rounding level if small perturbations of the state change its rate by a second
-    difference above the tolerances of the entry and of its rate. An entry that is 0 on an
-    invariant set stays exactly 0, without such a difference.
+    difference above the tolerances of the entry and of its rate. An entry that stays exactly 0 on
+    an invariant set has no such difference.
     """
     size, small, largest = state.size, False, 1.0
     for k in range(size):
@@ -200,8 +200,8 @@ def moved_and_error(state, ending, control, room):
     """Largest change of an iteration, and error estimate, both relative to the tolerance.
 
     The tolerance is relative to the state at the end of the step, so that decaying entries keep
-    their relative accuracy. The error is the next Legendre coefficient, extrapolated from the last
-    ones.
+    their relative accuracy. The error is the first omitted Legendre coefficient, extrapolated from
+    the last three.
     """
     size, moved, error = state.size, 0.0, 0.0
     for k in range(size):

@@ -25,8 +25,8 @@ ENDING = 3
 class Table(NamedTuple):
     """Coefficients of a collocation step."""
 
-    points: NDArray[np.float64]  # c
-    weights: NDArray[np.float64]  # a
+    points: NDArray[np.float64]  # c_j, in [0, 1]
+    weights: NDArray[np.float64]  # a_ij
     ending: NDArray[np.float64]  # (ENDING, STAGES): last Legendre coefficients from stage values
     powers: NDArray[np.float64]  # (STAGES + 1, STAGES): coefficients in powers of (position - 1)
 
@@ -37,7 +37,7 @@ def table() -> Table:
     difference = np.zeros(STAGES + 1)
     difference[STAGES - 1 :] = 1.0, -1.0
     points = _zeros(difference)
-    # Legendre polynomials of x = 2 position - 1 keep the linear systems well conditioned.
+    # Legendre polynomials of x = 2 c - 1, for points c of a step, condition the systems well.
     of_values = np.linalg.inv(legendre.legvander(points, STAGES - 1))
     integrals = [
         legendre.legval(points, 0.5 * legendre.legint(unit, lbnd=-1)) for unit in np.eye(STAGES)

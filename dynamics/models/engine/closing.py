@@ -1,9 +1,9 @@
 """Closure of a realized model: classes of entries and samples, linear space, conservation laws.
 
-The risk is traced into a table twice. The first table has one input for each trained entry and
-gives the classes of equal entries. The second table has one input for each class and gives the
-linear space and the conservation laws. Each table is evaluated at a few points of a finite field
-(`theory.closure`). If the risk cannot be traced, equal gradients in floats give the classes.
+The risk is traced into two tables of values. The table with one input for each trained entry gives
+the classes of equal entries. The table with one input for each class gives the linear space and the
+conservation laws. Each table is evaluated at a few points of a finite field (`theory.closure`). If
+the risk cannot be traced, equal gradients in floats give the classes.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The functions `reduced`, `sizes` and `configurations` of the file define a secon
 entries are the scalars and whose samples are the configurations. A step of descent on a scalar
 divides the derivative of the risk by the number of entries that share the scalar. If the samples of
 the law can be listed, the declared gradient is compared with the gradient of every entry. For a law
-too long to list, gradients are compared at the default size, which the closure names.
+too long to list, gradients are compared at the default size, named in the closure.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ from theory.program import NoProgram
 MAX_LISTED = 200_000
 """If a law has more samples than this, gradients are compared at the default size only."""
 SCALES = (0.03, 0.1, 0.3, 1.0, 1.0)
-"""Gradients are compared at random states. An entry w of the start is displaced with a standard
-deviation of (1 + abs(w)) times one of these factors."""
+"""Gradients are compared at one random state per factor: each entry w of the start is displaced
+with the standard deviation (1 + abs(w)) times the factor."""
 SAME = 1e-10
 """Maximum error of a declared gradient component, relative to the sum of its absolute terms."""
 UNUSED = (

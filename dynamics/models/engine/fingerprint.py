@@ -25,7 +25,7 @@ from theory.model import LEADING
 def digests(made: Realization) -> dict[str, str]:
     """Name of each part of a model -> short hash of the part.
 
-    `made` is the model at its default constants, changed by `held_at` if the model has it.
+    `made` is the model at its default constants, except those in ``held_at`` of the file.
     """
     model, program = made.model, made.program
     parts: dict[str, list[Any]] = {

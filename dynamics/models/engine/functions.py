@@ -81,8 +81,8 @@ def linear_embedding(classes: EntryClasses, space: LinearSpace) -> Embedding:
 
 
 Columns = tuple[tuple[str, Any], ...]
-"""Pairs (kind, key), one for each order parameter. The key of a "state" or "rate" is the number of
-a coordinate; the key of an "entry" or "entry_rate" is the number and name of a trained entry. An
+"""Pairs (kind, key), one for each order parameter. A "state" or "rate" column has the number of a
+coordinate as key, an "entry" or "entry_rate" the number and name of a trained entry. An
 "observable" or "observable_rate" has its name as key, the "risk" has "", and a "ratio" has a pair
 of columns. A ratio is the absolute value of the first column divided by that of the second, or NaN
 if the second is 0."""

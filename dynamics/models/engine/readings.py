@@ -36,9 +36,9 @@ ROLES = ("law", "sample", "held_out", "start", "fixed")
 class Readings:
     """Arrays of a reduced problem as functions of the real constants.
 
-    `inputs` has one reading for each array of the data and one for the offset of the embedding;
-    `start` has the scalars at step 0. `unread` names the functions of the model that fail on
-    symbols; arrays that they return are read as numbers.
+    `inputs` has one reading for each array of the data and one for `Embedding.offset`; `start` has
+    the scalars at step 0. `unread` names the functions of the model that fail on symbols; arrays
+    that they return are read as numbers.
     """
 
     inputs: tuple[Reading, ...]
@@ -138,7 +138,7 @@ def _law(problem: ModelProblem, draws: tuple[int, int]) -> dict[str, Any]:
 
 
 def _pairs(made: Realization, role: str, count: int) -> list[tuple[sympy.Expr, Any]]:
-    """Pairs (probability, sample) of a law in symbols; raises ValueError unless it has `count`."""
+    """The `count` pairs (probability, sample) of a law in symbols; else raises ValueError."""
     if count > MOST_SAMPLES:
         raise ValueError("too many samples for symbols")
     positive = (

@@ -61,8 +61,8 @@ class ReducedRisk:
     """Risk on the coordinates of a closed space, as a table of distinct values.
 
     `data` has all samples, or representatives with their weights. `arrays` has a `Reading` in the
-    real constants for each array of the data and for the offset of the embedding; None in place of
-    a reading makes every entry of the array an input. Without `arrays`, all arrays are constants.
+    real constants for each array of the data and for `Embedding.offset`; None in place of a reading
+    makes every entry of the array an input. Without `arrays`, all arrays are constants.
 
     Inputs of the table are `scalars`, `reals` (real constant or function of real constants -> id),
     `free` (entry of an array -> id) and `weights`, one for each class of samples. `classes`, shape
@@ -160,12 +160,12 @@ class ReducedRisk:
         return self.values.inputs([f"d_{name}" for name in names])
 
     def along(self, roots: Ids) -> Ids:
-        """Table ids of the derivatives of values along `directions`."""
+        """Table ids of the derivatives of values in the direction of the inputs `directions`."""
         pairs = zip(self.scalars.tolist(), self.directions.tolist(), strict=True)
         return tangents(self.values, roots, dict(pairs))
 
     def program(self, outputs: Mapping[str, Any], directed: bool = False) -> ReducedProgram:
-        """Program that computes `outputs`, name -> ids; `directed` adds `directions` as inputs."""
+        """Program that computes `outputs`, name -> ids; `directed` adds the inputs `directions`."""
         first = [*self.scalars, *(self.directions if directed else ())]
         others = [*self.reals.values(), *self.free.values(), *self.weights]
         return build(self.values, [*first, *others], outputs)
@@ -243,7 +243,7 @@ def traced(program: Program, data: Data) -> Any:
 
 
 def order_parameters(risk: ReducedRisk, columns: Columns) -> Ids:
-    """Table ids of order parameters; a rate is minus the derivative along `directions`."""
+    """Table ids of order parameters; a rate is minus the derivative along the gradient."""
     algebra = Algebra(risk.values)
 
     def rate(value: int) -> int:

@@ -1,7 +1,7 @@
 """Tracing of a model by JAX: one-line messages for errors, and the array namespace ``xp``.
 
-``xp`` has elementary functions of JAX in double precision. An unknown function name is refused with
-the nearest known names.
+``xp`` has elementary functions of JAX in double precision. An unknown name after ``xp.`` is refused
+with the nearest known names.
 """
 
 from __future__ import annotations

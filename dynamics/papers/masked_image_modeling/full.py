@@ -1,10 +1,10 @@
 r"""Training with every entry of Q, and the population problem on all masked images.
 
-The state is the flattened matrix Q, shape (d, d). Features v_{k,a} and positions e_p are rows of an
-orthonormal basis; in this basis only the entries :math:`e_p^\top Q e_q` and :math:`e_p^\top Q v`
-move. The loss of the model file `dynamics.models.masked_image_modeling` uses no reduction.
-Agreement of full problems with `ReducedPopulation` is evidence for the reduction and for both
-methods of its expectation.
+The state is the flattened matrix Q, shape (d, d). Features v_{k,a} of area a in cluster k and
+positions e_p are rows of an orthonormal basis; in this basis only the entries :math:`e_p^\top Q
+e_q` and :math:`e_p^\top Q v` move. The loss of the model file
+`dynamics.models.masked_image_modeling` uses no reduction. Agreement of full problems with
+`ReducedPopulation` is evidence for the reduction and for both methods of its expectation.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class FullProblem(TracedProblem):
 
         def numbers(row: int) -> list[tuple[str, Any]]:
             if row < 0:
-                return [("state", 0)] * 2  # Phi_m, which is NaN without a local patch
+                return [("state", 0)] * 2  # without a local patch: Phi_m, which is NaN
             attention = ("observable", f"own_{row}"), ("observable", f"in_sight_{row}")
             return [("ratio", attention), ("observable", f"gap_{row}")]
 
@@ -142,7 +142,7 @@ class FullProblem(TracedProblem):
 
     @cached_property
     def rho0(self) -> float:
-        """Ratio rho(0) of the increments of Phi_0 and Phi_m at the start of training."""
+        """Ratio rho(0) of the first increments of Phi_0 (global feature), Phi_m (own feature)."""
         order = self.order_parameters(self.initial_state)
         return float(order[self.order_names.index("rho")])
 
@@ -160,7 +160,7 @@ class FullProblem(TracedProblem):
         return float(self.observed(self.layout.flatten(state)[None])["risk"][0])
 
     def observables(self, state: ArrayLike) -> dict[str, float]:
-        """Name -> observable at a state; ``dead``, the largest entry of all v^T Q, stays 0."""
+        """Name -> observable at a state; ``dead``, the largest of v^T Q for features v, stays 0."""
         flat = self.layout.flatten(state)
         slope, seen = self.gradient(flat), self.observed(flat[None])
         order = self.order_parameters(flat, slope)[:, None]

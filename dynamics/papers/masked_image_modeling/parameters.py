@@ -38,7 +38,7 @@ NOTHING = (None, 0, ())
 """Values accepted for a parameter that a family lacks."""
 ROUNDING = 1e-12
 LEAST_LATENT, MOST_LATENT = 1e-3, 1e3
-"""Bounds of a latent z. The scale of z matters: a factor on all z changes Ups relative to Phi."""
+"""Bounds of a latent z. A common factor of all z changes the ratio of correlations Ups and Phi."""
 
 
 def _family(value: object) -> str:
@@ -289,7 +289,7 @@ class Parameters:
 
     @property
     def Delta(self) -> float:  # noqa: N802 (the paper's letter)
-        """Information gap (4.1), (1 - kappa_s) - 2 (1 - kappa_c); NaN if `kappa_s` is NaN."""
+        """Information gap (4.1), with area exponents: (1 - kappa_s) - 2 (1 - kappa_c), or NaN."""
         return (1 - self.kappa_s) - 2 * (1 - self.kappa_c)
 
     @property

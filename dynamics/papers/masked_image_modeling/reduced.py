@@ -1,4 +1,4 @@
-"""Reduced population problem: exact gradient descent on Ups and Phi of every type of rows."""
+"""Reduced population problem: exact descent on correlations Ups and Phi of all types of rows."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class ReducedPopulation(ExpectedProblem):
 
     @cached_property
     def rho0(self) -> float:
-        """Ratio of the increments of Phi_0 and Phi_m at the start of training, rho(0)."""
+        """Ratio rho(0) of the first increments of Phi_0 (global feature), Phi_m (own feature)."""
         return float(self._named(self.initial_state)["rho"])
 
     @cached_property

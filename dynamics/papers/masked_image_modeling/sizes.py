@@ -12,7 +12,7 @@ from theory.papers.masked_image_modeling.rows import Rows
 from theory.papers.masked_image_modeling.symmetry import row_types
 
 MOST_PATCHES = 2**13
-"""Maximum number of patches P; at this P the types of rows take seconds, a time growing as P^2."""
+"""Maximum number of patches P; the types of rows of Q take seconds there, growing as P^2."""
 PER_KEY = 1.5e-8
 """Seconds that each pair of a masked query and a key, in each image, adds to a gradient."""
 PER_PRODUCT = 1.5e-9

@@ -42,7 +42,7 @@ class GramEmpirical(FullEmpirical):
 
     Column i of P is the encoding :math:`p_i` of patch i, so :math:`A_{ij} = \langle p_i,
     p_j\rangle`. The paper's transformer has such encodings before Simplification 3.1, which makes A
-    itself the parameter. With :math:`G = \partial R / \partial A`, its diagonal included,
+    itself the parameter. With :math:`G = \partial R / \partial A` of the risk R, with diagonal,
 
     .. math::
        dR = \langle G, dP^\top P + P^\top dP\rangle

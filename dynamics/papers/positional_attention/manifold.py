@@ -16,10 +16,10 @@ Named sectors are subspaces that the group maps onto themselves:
   others less (*row competition*).
 
 The sectors ``sets`` and ``patches`` are whole isotypic components of the wreath product, so an
-eigenvector is in one of these two sectors or orthogonal to both; an eigenvector orthogonal to both
-is in ``gamma`` or in ``rho``.
+eigenvector of the Hessian is in one of them or orthogonal to both; an eigenvector orthogonal to
+both is in ``gamma`` or in ``rho``.
 
-With the logistic :math:`g = 1/(1+e^F)` of the loss :math:`\ell = \log(1 + e^{-F})`,
+With the output F and :math:`g = 1/(1+e^F)`, the risk :math:`R = E \log(1 + e^{-F})` has the Hessian
 
 .. math:: \nabla^2 R = E[g (1-g)\,\nabla F \nabla F^T] - E[g\,\nabla^2 F], \qquad (1)
 

@@ -30,15 +30,15 @@ from theory.papers.positional_attention.data_law import bayes_error
 
 EXPECTATIONS = ("auto", "exact", "spectral", "sampled")
 SECONDS_PER_SUM, SECONDS_PER_TYPE = 1.4e-5, 2.8e-7
-"""Seconds that each sum z, and each type in a sum, add to a spectral gradient (fit to 20
-problems)."""
+"""Seconds of a spectral gradient for each sum z of the random sets, and in addition for each type
+of set at each z (fit to 20 problems)."""
 MOST_PATCHES = 2**14
-"""Maximum number of patches D; at this D the law of sums takes seconds, a time growing as D^2."""
+"""Maximum number of patches D; at this D the law of sums z takes seconds, which grow as D^2."""
 MOST_NUMBERS = 85_000_000
 """Maximum count of numbers in all spectral tables (680 MB); a gradient then takes up to 1 s."""
 TABLES, SPREAD = 10, 33.0
-"""Number of spectral tables, each with a number per type and sum z; ratio of the number of sums z
-of probability above 1e-60 to the square root of the number of patches in z."""
+"""Number of spectral tables, with a number per type of set and sum z of the random sets; number of
+sums z of probability above 1e-60, divided by the square root of the number of their patches."""
 LAYOUT = Layout(("alpha", "gamma", "rho"), ((), (), ()), groups=("v", "A", "A"))
 
 
@@ -153,7 +153,7 @@ def _check_size(parameters: Parameters) -> None:
 def derived_observables(
     states: FloatArray, slopes: FloatArray, parameters: Parameters
 ) -> dict[str, FloatArray]:
-    """Entries of S, G, alpha G and the polylogs hidden in Lemma 4.3, from states and gradients."""
+    """Attention entries, G, alpha G and polylog factors of Lemma 4.3, from states and gradients."""
     D, C, p, (alpha, gamma, rho) = parameters.D, parameters.C, parameters.p, states.T
     logits = parameters.scale * np.stack([np.full_like(gamma, parameters.beta), gamma, rho])
     weights = np.exp(logits - logits.max(axis=0))
@@ -246,7 +246,7 @@ def predicted_seconds(parameters: Parameters) -> dict[str, float]:
 
 
 def _spectral_seconds(parameters: Parameters) -> float:
-    """Predicted seconds of a spectral gradient: time per sum z, times the number of likely sums."""
+    """Predicted seconds of a spectral gradient: seconds per sum z of sets, times likely sums."""
     widest = 2.0 * (parameters.D - parameters.C)
     columns = min(6.0 * sqrt(0.5 * widest * parameters.q), widest) + 1.0  # mean z +- 3 std
     kinds = (parameters.C + 1) * (parameters.C + 2) // 2

@@ -21,7 +21,7 @@ REMARKS = {
 
 
 def what_decides(parameters: Parameters) -> str:
-    """Remark for mixed sets: (L-1)(1-1/C)^p is below 1, so some state classifies every sample."""
+    """Remark for mixed sets: some state classifies every sample if (L-1)(1-1/C)^p is below 1."""
     number = criterion(parameters.set_law, parameters.L, parameters.p)
     return (
         f"(L-1)(1-1/C)^p = {number:.3f} < 1: in this toy law, without random sets of one sign, "

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from dynamics.papers.positional_attention.parameters import Parameters
 
 TAIL = 5
-"""Rare sums z are merged into outermost strata with at least this number of draws."""
+"""Strata of rare sums of patch values are merged until they have at least this number of draws."""
 SCALARS = ("alpha", "gamma", "rho")
 COLUMNS: Columns = (
     *(("state", k) for k in range(len(SCALARS))),
@@ -215,7 +215,7 @@ class Sampled(WeightedSum):
         return {"risk": found["risk"], "error": found["observables"]["error"]}
 
     def observe(self, states: FloatArray) -> tuple[FloatArray, dict[str, FloatArray]]:
-        """Gradients at states; risk, population error, largest ratio of standard error to gross."""
+        """Gradients at states; risk, error, largest (standard error / sum of absolute terms)."""
         slopes = np.array([self.gradient(state) for state in states]).reshape(states.shape)
         known = [self.error_estimate(state) for state in states]
         ratios = [relative_error(each["standard_error"], each["gross"]) for each in known]
@@ -228,7 +228,7 @@ class Sampled(WeightedSum):
         return {"value": each @ weight, "gross": sizes @ weight, "standard_error": spread}
 
     def _standard_error(self, terms: FloatArray) -> FloatArray:
-        """Standard error from the variance within strata of the sum z, merged in the tails."""
+        """Standard error from the variance within strata of equal sums, merged in the tails."""
         totals = (self.configurations.counts @ np.array([1.0, -1.0])).sum(axis=1)
         strata = (totals - totals.min()).astype(np.int64)
         weight, samples = self.configurations.probability, float(self.samples)
@@ -257,9 +257,9 @@ def _padded(many: int) -> int:
 def _terms(D: int, C: int, p: int) -> Any:
     r"""Compiled parts of gradient and risk, with their gross and their rounding errors.
 
-    If rounding changes F by :math:`\delta`, then :math:`\varsigma = 1 / (1 + e^F)` changes by at
-    most :math:`\varsigma (1 - \varsigma)(e^\delta - 1)`. The change of F is large where large terms
-    of F cancel.
+    If rounding changes the output F by :math:`\delta`, then :math:`\varsigma = 1 / (1 + e^F)`
+    changes by at most :math:`\varsigma (1 - \varsigma)(e^\delta - 1)`. The change of F is large
+    where large terms of F cancel.
     """
     xp, unit = namespace(), (ROUNDINGS + p) * float(np.finfo(float).eps)
 
@@ -272,7 +272,7 @@ def _terms(D: int, C: int, p: int) -> Any:
         margin, delta = h.sum(), unit * abs(h).sum()
         weight, loss = jax.nn.sigmoid(-margin), jax.nn.softplus(-margin)[None]
         shares = abs(slopes.sum(axis=0)).sum(axis=0)
-        # e^delta times a small sigma, computed as one exponential to avoid overflow.
+        # e^delta times a small `weight`, computed as one exponential to avoid overflow.
         large = xp.exp(xp.minimum(delta - abs(margin), 0.0))
         little, small = xp.expm1(xp.minimum(delta, 1.0)), delta < 1.0
         off = xp.where(small, weight * jax.nn.sigmoid(margin) * little, large)

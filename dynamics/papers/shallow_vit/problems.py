@@ -2,12 +2,12 @@ r"""Training of the shallow Vision Transformer, on patterns and on tokens.
 
 .. math:: \hat R = \sum_n p_n \max(\gamma - y^n F(X^n), 0).
 
-The loss comes from the model file `dynamics.models.shallow_vit`; it takes tokens instead of
+Sample n has tokens :math:`X^n`, label :math:`y^n` and weight :math:`p_n`; :math:`\gamma` is the
+margin. The loss comes from the model file `dynamics.models.shallow_vit`; it takes tokens instead of
 patterns if every weight is trained. The reported risk is :math:`\hat R / \gamma`; the gradient is
-the gradient of :math:`\hat R`. Full problems use no reduction. `FullPopulation` shares start,
-samples and observables with `ReducedPopulation`. Agreement of the two problems, in W_O and in the
-products of W_V, W_K, W_Q with the patterns, is evidence for the reduction. Order parameters use all
-training samples, also with mini-batches.
+the gradient of :math:`\hat R`. `FullPopulation` shares start, samples and observables with
+`ReducedPopulation`. Agreement of the two problems, in W_O and in the products of W_V, W_K, W_Q with
+the patterns, is evidence for the reduction. Order parameters always use all training samples.
 """
 
 from __future__ import annotations
@@ -47,8 +47,7 @@ from theory.papers.shallow_vit.notation import EVENTS, ORDER_PARAMETERS, RATES
 
 GROUPS = ("W_O", "W_V", "W_K", "W_Q")
 TEST_SAMPLES = 1000
-"""Number of drawn test samples. For ``data="fixed"`` without noise, the test set is the whole law
-instead."""
+"""Number of drawn test samples; for ``data="fixed"`` without noise, the test set is the law."""
 OBSERVED = ("loss_over_margin", *ORDER_PARAMETERS[1:])
 """Names of the order parameters in the model file."""
 PLACES = 2

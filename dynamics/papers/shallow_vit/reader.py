@@ -1,11 +1,11 @@
 """Observables common to all problems of this system, from V, K, Q on the patterns.
 
-Gates and lucky neurons are evaluated on the two samples of the ``fixed`` law, for any training
-data. ``lucky_W`` counts the neurons with a > 0 and an open gate at query 1 of the positive sample,
-``lucky_U`` the neurons with a < 0 and an open gate at query 2 of the negative sample,
-``lucky_angle`` the neurons within an angle sigma of p_1 (Definition 2). With output weights per
-position, ``lucky_W`` and ``lucky_U`` are NaN. Attention to relevant tokens and ``odds`` come from
-the attention that training computes on its samples.
+Gates of neurons (open for a positive input) and lucky neurons are evaluated on the two samples of
+the ``fixed`` law, for any data. ``lucky_W`` counts the neurons with output weight a > 0 and an open
+gate at query 1 of the positive sample, ``lucky_U`` the neurons with a < 0 and an open gate at query
+2 of the negative sample, ``lucky_angle`` the neurons within an angle sigma of p_1 (Definition 2).
+With output weights per position, ``lucky_W`` and ``lucky_U`` are NaN. Attention to relevant tokens
+and ``odds`` come from the attention that training computes on its samples.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Reader:
 
     @np.errstate(all="ignore")
     def attended(self, tokens: Tokens, masses: FloatArray) -> dict[str, float]:
-        """Attention to relevant tokens by kind of query, and the error of the odds identity.
+        """Attention to relevant tokens by kind of query, and the error `odds`.
 
         `tokens` has the training samples; `masses`, shape (S, n, 2), has the total attention of
         every token to the relevant and to the confusion keys of its sample.
@@ -104,7 +104,7 @@ class Reader:
 
     @np.errstate(all="ignore")
     def odds(self, masses: FloatArray, patterns: IntArray, weights: FloatArray) -> float:
-        """Largest relative error of the odds identity over all patterns of queries.
+        """Largest relative error of the identity of log odds below, over all patterns of queries.
 
         For the queries of one pattern, the log odds of relevant against confusion keys have one
         mean in the positive samples and one in the negative samples. Without noise, the sum of the

@@ -1,14 +1,14 @@
 r"""Recursions of inner products and of the symmetric collapse, compared with a run on patterns.
 
-*Inner products*: :math:`H = W_O V`, :math:`B = K^\top Q`, :math:`G_V = V^\top V`, :math:`G_K =
-K^\top K`, :math:`G_Q = Q^\top Q` and :math:`J = W_O W_O^\top` follow a closed recursion of gradient
-descent, with terms in :math:`\eta^2`, derived by `theory.papers.shallow_vit.recursion.gram`.
-Attention enters the recursion of inner products through three M x M matrices, for any d.
+*Inner products* of weights, values, keys, queries: :math:`H = W_O V`, :math:`B = K^\top Q`,
+:math:`G_V = V^\top V`, :math:`G_K = K^\top K`, :math:`G_Q = Q^\top Q` and :math:`J = W_O W_O^\top`
+follow a closed recursion of gradient descent, with terms in :math:`\eta^2`, derived by
+`theory.papers.shallow_vit.recursion.gram`. Attention enters by three M x M matrices, for any d.
 
 *Symmetric collapse*: from a start with the symmetries of `theory.papers.shallow_vit.symmetry`, B
-keeps six distinct entries, and :math:`G_K` and :math:`G_Q` keep five each. The symmetries need
-sigma = delta = 0, W_K = W_Q, equal non-discriminative counts and neurons in whole orbits
-(``start="symmetric"``). The step of the 16 scalars is derived by
+keeps six distinct entries, :math:`G_K` and :math:`G_Q` keep five each. The symmetries need sigma =
+delta = 0, W_K = W_Q, equal non-discriminative counts and neurons in whole orbits
+(``start="symmetric"``). The step of these 16 scalars is derived by
 `theory.papers.shallow_vit.recursion.collapse`; W_O and V are advanced neuron by neuron.
 """
 
@@ -53,7 +53,7 @@ class RecursionCheck(NamedTuple):
 
     @property
     def largest(self) -> FloatArray:
-        """Largest deviation of any name, at every step."""
+        """Largest deviation over all names, at every step."""
         return np.asarray(np.max([*self.deviations.values()], axis=0))
 
     @property
@@ -81,7 +81,7 @@ def _parts_of(problem: ReducedPopulation, state: FloatArray) -> tuple[FloatArray
 
 
 def gram(problem: ReducedPopulation, eta: float, steps: int) -> RecursionCheck:
-    """Advance the six matrices of inner products and the problem from its start, and compare them.
+    """Advance the six matrices of inner products, and compare them with a run of the problem.
 
     `problem` is a reduced problem with all weights trained, or with attention frozen; `eta` is the
     learning rate of all weights. Raises InvalidRequest if the values are frozen, because the
@@ -151,7 +151,7 @@ def objection(problem: ReducedPopulation) -> str:
 
 
 def collapse(problem: ReducedPopulation, eta: float, steps: int) -> RecursionCheck:
-    """Advance the 16 scalars, W_O, V and the problem from its start, and compare them.
+    """Advance the 16 scalars of the collapse, W_O and V; compare them with a run of the problem.
 
     `eta` is the learning rate of all weights. The deviation of a scalar is the largest deviation of
     an entry of its class. Raises InvalidRequest with the first condition of the collapse that does
@@ -194,7 +194,7 @@ def _read(
 
 
 def _scores(result: Mapping[str, float], patterns: int) -> FloatArray:
-    """Matrix of scores B = K^T Q from the 16 scalars, shape (M, M)."""
+    """Matrix of scores B = K^T Q from the 16 scalars of the collapse, shape (M, M)."""
     classes, names = pairs(patterns)
     return np.asarray(np.array([result[f"B_{name}"] for name in names])[classes.labels])
 
@@ -210,7 +210,7 @@ def _pair_positions(patterns: int, pair: str, even: bool) -> tuple[np.ndarray, n
 
 @cache
 def _scalar_step(patterns: int) -> Callable[..., dict[str, float]]:
-    """Compiled step of the 16 scalars."""
+    """Compiled step of the 16 scalars of the symmetric collapse."""
     import sympy
 
     from theory.papers.shallow_vit import recursion

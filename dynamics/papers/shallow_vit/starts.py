@@ -3,9 +3,9 @@ r"""Initial weights of Assumption 1, with patterns :math:`\mu_j = e_j`.
 .. math:: W_V = O_V + E_V \mu^\top, \quad W_K = O_K + E_K \mu^\top, \quad
    W_Q = O_K + E_Q \mu^\top, \quad W_O \sim N(0, \xi^2)
 
-O_V and O_K are Haar-orthogonal: :math:`p_j = O_V \mu_j`, and :math:`q_j = r_j = O_K \mu_j`. The
-columns of E_V are random vectors of length sigma; the columns of E_K and E_Q are random vectors of
-length delta. The output weights a are :math:`\pm 1/\sqrt m` and are never trained.
+O_V and O_K are Haar-orthogonal; without errors E, values are :math:`p_j = O_V \mu_j`, keys and
+queries :math:`q_j = r_j = O_K \mu_j`. The columns of E_V are random vectors of length sigma, those
+of E_K and E_Q of length delta. The output weights a are :math:`\pm 1/\sqrt m` and never trained.
 
 Every matrix has its own random stream, so no parameter changes the draws of another matrix. A
 smaller m gives the first neurons of a larger m, with larger output weights a.
@@ -94,11 +94,11 @@ def symmetric_start(parameters: Parameters, generator: Generator) -> Start:
     """Draw a start invariant under the symmetries of the law.
 
     The symmetries are permutations of the patterns other than 1 and 2, and the exchange of patterns
-    1 and 2 together with a change of the sign of a. Neurons of a random start are completed to
+    1 and 2 together with a change of the sign of the output weights a. Neurons are completed to
     whole orbits. A permutation of patterns permutes the components of rows of W_O along the p_j.
 
-    `parameters` need sigma = delta = 0, shared output weights, and m a multiple of the order of the
-    group. Raises InvalidRequest if the start cannot be symmetric.
+    `parameters` need sigma = delta = 0, shared output weights, and m a multiple of 2 (M - 2)!, the
+    order of the group. Raises InvalidRequest if the start cannot be symmetric.
     """
     for name in ("sigma", "delta"):
         if getattr(parameters, name) > 0:

@@ -1,7 +1,7 @@
 r"""Gradient by every entry of A, order parameters and risk, summed over all configurations.
 
-With :math:`S = \mathrm{softmax}(s A)`, :math:`o_i = D \alpha \sum_j S_{ij} x_j` and :math:`F =
-\sum_i o_i^p + \nu o_i` for a configuration x of label +1 and probability P,
+With the attention :math:`S = \mathrm{softmax}(s A)`, mixtures :math:`o_i = D \alpha \sum_j S_{ij}
+x_j` and output :math:`F = \sum_i o_i^p + \nu o_i` of patches x with label +1, probability P,
 
 .. math:: R = \sum P \log(1 + e^{-F}), \quad \frac{\partial R}{\partial o_i} =
    -\frac{P}{1 + e^F} (p\, o_i^{p-1} + \nu), \qquad (1)
@@ -29,10 +29,10 @@ TIE = 1e-13
 class MatrixData(NamedTuple):
     """Read-only arguments of the kernels, in addition to the state."""
 
-    values: np.ndarray  # x of every configuration, (N, D)
-    chances: np.ndarray  # P of every configuration
+    values: np.ndarray  # patch values x of every configuration, (N, D)
+    chances: np.ndarray  # probability P of every configuration
     sets: np.ndarray  # set of each patch
-    power: int  # p
+    power: int  # degree p of the activation
     nu: float
     scale: float
 
@@ -48,7 +48,7 @@ def attention_of(matrix, scale):  # type: ignore[no-untyped-def]
 
 
 def gradient(state, data, out):  # type: ignore[no-untyped-def]
-    """Write the gradient by alpha and the off-diagonal entries of A to `out`, by (1) and (2)."""
+    """Write (2), the gradient by alpha and the off-diagonal entries of A, to `out`."""
     size = data.sets.size
     attention = attention_of(state[1:].reshape(size, size), data.scale)
     turned, moved = attention.T.copy(), np.zeros((size, size))
