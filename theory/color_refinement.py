@@ -1,11 +1,11 @@
 """Colour refinement (1-WL) of a relational structure, with one vertex individualised at a time.
 
 A `RelationalStructure` has vertices with kinds, and undirected edges. A colouring is *stable* if
-vertices of one colour have equally many neighbours of every colour. Refinement starts from the
-kinds, with the root p in its own colour, and ends in the coarsest stable colouring that separates p
-from all other vertices. Colours are shared by all roots: they are the colours of the coarsest
-stable colouring of the disjoint union of all rooted copies. Roots whose colourings use every colour
-equally often have the same *type*.
+vertices of one colour have equally many neighbours of every colour. Refinement with one vertex as
+the *root* starts from the kinds as colours, with the root in a colour of its own. It ends in the
+coarsest stable colouring that separates the root from all other vertices. Colours are shared by all
+roots: they are the colours of the coarsest stable colouring of the disjoint union of all rooted
+copies. Roots whose colourings use every colour equally often have the same *type*.
 
 - Vertices with the same kind and the same neighbours are *twins*. Exchanging twins is an
   automorphism, so one root of each class of twins is refined; the exchange gives the colouring of
@@ -86,7 +86,7 @@ class RelationalStructure:
         return csr_array((ones, tuple(both)), shape=(self.size, self.size))
 
     def twins(self) -> IntArray:
-        """Index of the first row with the kind and neighbours of each row, shape (rows,)."""
+        """Index of the first row whose vertex is a twin of each row's vertex, shape (rows,)."""
         around: list[list[int]] = [[] for _ in range(self.size)]
         for a, b in self.edges.tolist():
             around[a].append(b)
@@ -103,9 +103,9 @@ class RelationalStructure:
 class Refinement:
     """Stable colourings of a structure, one for each root.
 
-    The array `twin_of`, shape (rows,), holds for each row its line in `refined`; `roots`, shape
-    (lines,), is the individualised vertex of each line. Each line of the array `refined`, shape
-    (lines, n), is the colouring of one root; equal numbers are equal colours in all lines.
+    Each line of the array `refined`, shape (lines, n), is the colouring of one root; equal numbers
+    are equal colours in all lines. `roots`, shape (lines,), holds these roots. `twin_of`, shape
+    (rows,), holds the line whose root is a twin of each row's vertex.
     """
 
     structure: RelationalStructure
@@ -114,7 +114,7 @@ class Refinement:
     refined: NDArray[np.int32]
 
     def colours(self, row: int) -> NDArray[np.int32]:
-        """Colours of all vertices with a row's vertex individualised, shape (n,)."""
+        """Colours of all vertices in the colouring whose root is a row's vertex, shape (n,)."""
         line = self.twin_of[row]
         colours = self.refined[line].copy()
         pair = [self.structure.rows[row], self.roots[line]]
@@ -132,7 +132,7 @@ class Refinement:
 
 
 def refine(structure: RelationalStructure) -> Refinement:
-    """Refine with the vertex of every row individualised in turn; colours are shared by all rows.
+    """Stable colourings with each vertex of `structure.rows` as the root, in a common numbering.
 
     Raises ArithmeticError if hashes collide in all `ATTEMPTS`, which is improbable by chance.
     """
@@ -161,7 +161,7 @@ def _odd(salt: int) -> np.uint64:
 
 
 def _blocks(structure: RelationalStructure, roots: IntArray) -> list[slice]:
-    """Slices of the roots that are refined together."""
+    """Slices of the roots, each for at most `BLOCK` colours or a single root."""
     width = max(1, BLOCK // max(1, structure.size))
     return [slice(begin, begin + width) for begin in range(0, roots.size, width)]
 
@@ -178,7 +178,7 @@ def _refined(
 ) -> NDArray[np.int32] | None:
     """Colours by hashing, shape (lines, n), or None if a collision of hashes is detected.
 
-    Lines with equal sums of hashes should have the same colours, so one of them is searched.
+    New colours are collected from one root for each sum of hashes: equal sums mean equal colours.
     """
     blocks = _blocks(structure, roots)
     states = [_mix(_kinds(structure, roots[block]), salt) for block in blocks]
@@ -242,16 +242,16 @@ class _Neighbours:
         self._begins = np.cumsum(self.degrees) - self.degrees
 
     def colours(self, colours: NDArray[np.int32]) -> IntArray:
-        """Sorted colours of the neighbours of all vertices, concatenated, shape (2 m,)."""
+        """Sorted colours of the neighbours of each vertex, concatenated, shape (2 * edges,)."""
         entries = self._vertex * self._bound + colours[self._other]
         entries.sort()
         return entries - self._vertex * self._bound
 
     def starts(self, vertices: IntArray, copy: int) -> IntArray:
-        """Start and length of the neighbours of vertices in list number `copy`, (vertices, 2)."""
+        """Start and length of vertices' neighbours in list number `copy` of concatenated lists."""
         begins = self._begins[vertices] + copy * self._vertex.size
         return np.column_stack([begins, self.degrees[vertices]])
 
     def along(self, begins: IntArray) -> IntArray:
-        """Indices of all neighbours if those of each vertex begin at `begins`, shape (2 m,)."""
+        """Indices of all neighbours, if those of vertex k begin at `begins[k]`."""
         return np.repeat(begins - self._begins, self.degrees) + np.arange(self._vertex.size)

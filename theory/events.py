@@ -24,7 +24,7 @@ the rule.
 ========================================  =====================================================
 
 At rest, the sign of a rate is only rounding. The rules ``stops growing`` and ``starts growing``
-therefore ignore rates below `RESOLUTION`, except an exact 0 after motion (see `Crossing`).
+therefore ignore rates below `RESOLUTION`; a rate of exactly 0 counts if the state moved before.
 """
 
 from __future__ import annotations
@@ -332,7 +332,7 @@ def _read(node: ast.AST, symbol: Letters) -> Any:
 
 
 def _held(node: ast.AST, value: Any) -> Any:
-    """Number, as a float if numerator or denominator exceeds 2^53; ModelError beyond floats."""
+    """Value of a node, a float if it has integers beyond 2^53; ModelError beyond floats."""
     import sympy
 
     if not value.is_number or value.is_real is not True:

@@ -3,7 +3,7 @@ r"""Models defined by a few functions: trained arrays at the start, data law, lo
 The keyword arguments of the functions are the constants of the model, with the defaults of the
 arguments. The risk, an expectation over the data, has one of three forms:
 
-1. ``law`` and ``loss``: a finite law, :math:`R(\theta) = \sum_s P_s\, \ell(\theta, s)`, exact;
+1. ``law`` and ``loss``: a finite law; the risk is the exact expectation of the loss;
 2. ``risk``: the population risk in closed form;
 3. ``sample``, ``loss`` and ``symmetry``: a law that can be sampled, with the symmetry stated.
 

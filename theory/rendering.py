@@ -20,7 +20,7 @@ MOST_ROWS = 16
 MOST_ENTRIES = 4
 """Maximum number of entries that are printed for a class; an ellipsis stands for the others."""
 MOST_SCALARS = 24
-"""Maximum number of scalars that are printed, with their steps."""
+"""Maximum number of scalars that are printed; the number of the others is stated."""
 MOST_LAWS = 12
 BY_THE_FLOW = (
     "first integrals of the flow, compared with its rates at random states; gradient descent "
@@ -112,7 +112,7 @@ def _law(closure: Closure, law: ConservationLaw) -> sympy.Expr:
 
 
 def _linear_section(closure: Closure) -> Section:
-    """Section with the scalars as combinations of the directions of the linear space."""
+    """Section with the scalars as combinations of coordinates z_1, z_2, ... of the linear space."""
     columns = closure.space.directions(closure.classes)
     letters = [sympy.Symbol(f"z_{k + 1}", real=True) for k in range(columns.shape[1])]
     small = DIGITS * np.abs(columns).max(initial=0.0)

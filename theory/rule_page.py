@@ -20,7 +20,8 @@ SPELLED = {"weight_decay": r"\mathrm{weight\_decay}", "norm_g": r"\lVert g \rVer
 def rule_section(rule: UpdateRule, by_array: bool = False, gradients: bool = False) -> Section:
     """Section with the recursion of a rule for one entry, and the properties conserved by training.
 
-    With `by_array`, training has stages. With `gradients`, the page has equations for ``g(theta)``.
+    With `by_array`, each array has its own learning rate, as in stages. With `gradients`, the page
+    has equations for ``g(theta)``.
     """
     names = [*INPUTS, *rule.numbers]
     symbols = {n: sympy.Symbol(LETTERS.get(n, n), real=True) for n in names}

@@ -1,15 +1,16 @@
 r"""Classes of equal parameters: orbits of index pairs under a permutation group.
 
-If a group :math:`H` of permutations of the patches leaves the population risk unchanged,
-:math:`R(P_\pi A P_\pi^T) = R(A)` for every :math:`\pi \in H`, then the gradient is equivariant and
-gradient descent from a symmetric start keeps :math:`A_{ij} = A_{\pi(i)\pi(j)}` at every step. The
-entries of A that stay equal are the orbits of :math:`H` on index pairs. An orbit is a connected
-component of the graph on the :math:`D^2` pairs with an edge :math:`(i, j) - (\pi(i), \pi(j))` for
-each *generator*; the group itself is never enumerated.
+Let :math:`A` hold the attention logits of D patches, and let :math:`P_\pi` be the matrix of a
+permutation :math:`\pi`. If the population risk has :math:`R(P_\pi A P_\pi^T) = R(A)` for every
+:math:`\pi` in a group :math:`H`, the gradient is equivariant, and gradient descent from a symmetric
+start keeps :math:`A_{ij} = A_{\pi(i)\pi(j)}` at every step. The entries of A that stay equal are
+the orbits of :math:`H` on index pairs. An orbit is a connected component of the graph on the
+:math:`D^2` pairs with an edge :math:`(i, j) - (\pi(i), \pi(j))` for each *generator* :math:`\pi` of
+the group; the group itself is never enumerated.
 
 Without a group, colour refinement of a relational structure (`theory.color_refinement`) finds
-classes; they stay equal if the gradient depends on stable colours only. Every orbit lies in one
-class of the refinement.
+classes; they stay equal if the gradient depends on stable colours only. Every orbit of the
+structure's automorphisms lies in one of these classes.
 """
 
 from __future__ import annotations
@@ -98,14 +99,14 @@ class Partition:
 
     @classmethod
     def grid(cls, rows: int, columns: int, height: int, width: int) -> Partition:
-        """Partition of a grid into blocks of height by width, which tile the grid (Figure 1b-1)."""
+        """Partition of a rows x columns grid into blocks of height x width, which tile the grid."""
         if rows % height or columns % width:
             raise ValueError(f"blocks of {height} x {width} do not tile a grid {rows} x {columns}")
         down, along = np.indices((rows, columns)).reshape(2, -1)
         return cls(down // height * (columns // width) + along // width)
 
     def shuffled(self, generator: np.random.Generator) -> Partition:
-        """Partition into sets of the same sizes with random members (Figure 1b-2)."""
+        """Partition into sets of the same sizes with random members."""
         return Partition(generator.permutation(self.labels))
 
     @property
@@ -123,7 +124,7 @@ class Partition:
 
         For each size ``c`` that occurs ``m`` times, the generators are a transposition and a cycle
         inside the first set of that size, a swap of the first two sets of that size and a cycle
-        through all of them. Conjugation carries the S_c of the first set to all sets.
+        through all of them. Conjugation by this cycle gives the permutations inside the other sets.
         """
         by_size: dict[int, list[IntArray]] = {}
         for members in self.sets:

@@ -1,10 +1,10 @@
 r"""Update rules: the change of each entry in a step of training, from its gradient.
 
-A rule is a function of one entry, :math:`(g, m, \theta, t, \eta) \mapsto (\Delta\theta, m)`, with
-memory :math:`m` that starts at 0 and steps :math:`t` that count from 1. Names, defaults and
-formulas are those of optax. Equal entries with equal gradients stay equal under any rule; opposite
-entries with opposite gradients stay opposite under an odd rule. Only rules that are linear in the
-gradient keep linear spaces.
+A rule is a function of one entry: it maps gradient, memory, entry, step and learning rate to the
+change of the entry and a new memory. Memory starts at 0, and steps count from 1. Names, defaults
+and formulas are those of optax. Equal entries with equal gradients stay equal under any rule;
+opposite entries with opposite gradients stay opposite under an odd rule. A linear space that
+contains all gradients is conserved only by rules that are linear in them.
 """
 
 from __future__ import annotations

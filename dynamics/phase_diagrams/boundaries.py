@@ -1,14 +1,15 @@
 """Boundaries of yes-or-no quantities: traced on a grid, or refined by further runs.
 
-On a grid, a boundary crosses every edge with different answers at its two nodes. Between answers
-yes and no the boundary crosses the edge at its midpoint, between shares of seeds at the
-interpolated share 1/2. Cells with an unknown or invalid corner have no boundary. In a cell with two
-boundary lines, each line cuts off one no corner.
+On a grid, a boundary crosses every edge with different answers at its two nodes: at the midpoint
+between yes and no, or, if nodes hold the share of seeds with yes, at the interpolated share 1/2.
+Cells with an unknown or invalid corner have no boundary. In a cell with two boundary lines, each
+line cuts off one corner with the answer no.
 
 Refinement leads from a coarse to a fine lattice: a cell with different answers at its corners or on
 its sides is divided into four. Values inside an undivided cell are set to the value of its corners.
 The result equals an evaluation of the whole fine lattice, except for islands and bays inside one
-coarse cell with four equal corners. More points ``coarse`` resolve smaller islands.
+coarse cell with four equal corners. A larger number ``coarse`` of points per side resolves smaller
+islands.
 """
 
 from __future__ import annotations
@@ -222,7 +223,7 @@ class _Lattice:
         return bool((answers != answers[0]).any() or (self._known_in(part) != answers[0]).any())
 
     def _known_in(self, part: Cell) -> FloatArray:
-        """Answers of the points of `known` inside a cell."""
+        """Answers that were given as `known` for points inside a cell."""
         row, column, size = part
         low = np.array([row, column])
         at = self.known[:, :2]

@@ -71,7 +71,7 @@ class Scaling(PowerLaw):
 
     @property
     def logarithmic_text(self) -> str:
-        """Text of the fit ``a + b log(1/x)``; empty for several factors."""
+        """Text of the fit ``a + b log(1/x)`` in the only factor x; empty for several factors."""
         if self.logarithmic is None:
             return ""
         a, b, r2 = self.logarithmic
@@ -163,7 +163,7 @@ def scaling(
 
 
 def _logarithmic(levels: FloatArray, values: FloatArray) -> tuple[float, float, float] | None:
-    """a, b and R^2 of the least squares fit ``a + b log(1/x)``, or None for several factors."""
+    """Least squares a, b and R^2 of ``a + b log(1/x)`` in the only factor x; None for several."""
     if levels.shape[1] != 1:
         return None
     slope, constant = np.polyfit(-np.log(levels[:, 0]), values, 1)

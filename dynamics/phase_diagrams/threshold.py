@@ -1,15 +1,15 @@
 r"""Level at which half of the trials succeed, by logistic regression on the logarithm of the level.
 
-For k successes in n trials at level N, success probability p and log-likelihood :math:`\ell` are
+For k successes in n trials at level N, slope s and half-success level :math:`N_{50}`, the success
+probability p and the log-likelihood :math:`\ell` are
 
 .. math:: p(N) = \frac{1}{1 + (N_{50}/N)^s}, \qquad
    \ell(N_{50}, s) = \sum_N k \ln p + (n - k) \ln (1 - p), \qquad 0 \leq s \leq 50.
 
-The confidence set of :math:`N_{50}` is that of the profile likelihood, :math:`\{N_{50} : \max_s
-\ell \geq \max \ell - \tfrac12 \chi^2_{95\,\%}\}`. The confidence set is valid even if no trial
-succeeds at one level and all succeed at the next. The confidence set is an interval, as
-:math:`\ell` is concave in the slope s and :math:`s \ln N_{50}`. If the fitted :math:`N_{50}` is
-outside all levels, a bound is reported.
+The confidence set of the profile likelihood holds every :math:`N_{50}` with :math:`\max_s \ell \geq
+\max \ell - \tfrac12 \chi^2_{95\,\%}`. It is valid even if no trial succeeds at one level and all
+succeed at the next. It is an interval, as :math:`\ell` is concave in the slope s and in :math:`s
+\ln N_{50}`. If the fitted :math:`N_{50}` is outside all levels, a bound is reported.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dynamics.validation import InvalidRequest
 from theory.summary import summarized
 
 MOST_SLOPE = 50.0
-"""Maximum slope; with it, the success rate rises from 12 % to 88 % while the level grows by 8 %."""
+"""Maximum slope s of the fit; success then rises from 12 % to 88 % while the level grows by 8 %."""
 DROP = 1.920729410347062
 """Log-likelihood at its maximum minus that at an end of the confidence interval: half the 95 %
 quantile of chi^2_1."""
@@ -33,7 +33,7 @@ NORMAL = 1.959963984540054
 """The 97.5 % quantile of the standard normal distribution."""
 THIRDS = 60
 BEYOND = 12.0
-"""Maximum distance of an end of the interval beyond all levels, in the logarithm of the level."""
+"""Maximum distance in ln(level) of an end of the confidence interval beyond all levels."""
 MEASURED, ABOVE, BELOW, NOWHERE = "measured", "above", "below", "nowhere"
 
 
@@ -42,10 +42,11 @@ MEASURED, ABOVE, BELOW, NOWHERE = "measured", "above", "below", "nowhere"
 class Threshold:
     """Level N50 at which half of the trials succeed, with its 95 % confidence interval.
 
-    The `kind` is ``"measured"``, ``"above"`` or ``"below"`` all levels, or ``"nowhere"`` if success
-    does not grow with the level. The `value` N50 is NaN unless measured. The interval from `low` to
-    `high` may end at 0 or infinity. The arrays `levels` (ascending), `shares` of successful trials
-    and `trials`, the numbers of trials, have the shape (n,).
+    The `kind` is ``"measured"``, or ``"above"`` or ``"below"`` if N50 is outside all levels, or
+    ``"nowhere"`` if success does not grow with the level. The `value` N50 is NaN unless measured.
+    The confidence interval from `low` to `high` may end at 0 or infinity. The arrays `levels`
+    (ascending), `shares` of successful trials and `trials`, the numbers of trials, have the shape
+    (n,).
     """
 
     kind: str
@@ -59,7 +60,7 @@ class Threshold:
 
     @property
     def error(self) -> float:
-        """Standard error of ln N50 from its confidence interval; infinite if that is unbounded."""
+        """Standard error of ln N50 from the confidence interval; infinite if it is unbounded."""
         if self.kind != MEASURED or self.low == 0 or self.high == inf:
             return inf
         return log(self.high / self.low) / (2 * NORMAL)
@@ -77,7 +78,7 @@ class Threshold:
 
     @property
     def bound(self) -> float:
-        """Largest level if N50 is above all levels; smallest level if N50 is below all levels."""
+        """Largest level if the threshold N50 is above all levels, smallest if it is below."""
         ends = {ABOVE: -1, BELOW: 0}
         return float(self.levels[ends[self.kind]]) if self.kind in ends else nan
 
@@ -122,7 +123,7 @@ def threshold(levels: ArrayLike, successes: ArrayLike, trials: ArrayLike) -> Thr
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
-    """Log-likelihood of the successes as a function of u = ln N50 and the slope s."""
+    """Log-likelihood of the successes by the threshold, u = ln N50, and the slope s of the fit."""
 
     x: FloatArray
     k: FloatArray
@@ -134,7 +135,7 @@ class _Fit:
         return float((self.k * centred).sum()) > 0
 
     def profile(self, u: float) -> tuple[float, float]:
-        """Maximum of the log-likelihood at fixed u = ln N50, and the slope that attains it."""
+        """Maximum of the log-likelihood at the threshold u = ln N50 over all slopes; its slope."""
         from scipy.optimize import brentq
 
         z, s = self.x - u, MOST_SLOPE
@@ -145,7 +146,7 @@ class _Fit:
         return self._value(z, s), s
 
     def best(self) -> tuple[float, float]:
-        """Most likely u = ln N50 and slope, by ternary search: `profile` is unimodal in u."""
+        """Most likely threshold u = ln N50, and slope, as `profile` has only one maximum."""
         low, high = self.x[0] - BEYOND, self.x[-1] + BEYOND
         for _ in range(THIRDS):
             one, two = low + (high - low) / 3, high - (high - low) / 3
@@ -154,7 +155,7 @@ class _Fit:
         return u, self.profile(u)[1]
 
     def interval(self, top: float) -> tuple[float, float]:
-        """Both ends of the confidence interval of N50; 0 and infinity if unbounded."""
+        """Both ends of the threshold's confidence interval; 0 and infinity if unbounded."""
         from scipy.optimize import brentq
 
         least = self.profile(top)[0] - DROP
@@ -171,6 +172,6 @@ class _Fit:
         return -float(lost.sum())
 
     def _rise(self, z: FloatArray, s: float) -> float:
-        """Derivative of the log-likelihood with respect to the slope s, for z = ln(N / N50)."""
+        """Derivative of the log-likelihood by the slope s; z = ln(level / N50) for every level."""
         p = 0.5 * (1 + np.tanh(0.5 * s * z))
         return float(((self.k - self.n * p) * z).sum())

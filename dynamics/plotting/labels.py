@@ -1,7 +1,7 @@
 """Labels, ticks and marks of plots of sweeps.
 
-Symbols come from the notation table of a result. Names without a symbol, such as free letters of a
-sweep, are written out. A mark shows why a run has no value.
+Symbols come from the notation table of a result. Names without a symbol, such as letters in a
+sweep's expressions, are written out. A mark at a run without a value shows the reason.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from dynamics.results.trajectory import Trajectory
 from theory.notation import Notation
 
 MOST_LISTED = 4
-"""Maximum number of eliminated scalars that a title line lists individually."""
+"""Maximum number of scalars outside the plane that a title line lists individually."""
 WIDTH = 5.4
 """Width of a portrait with its colour bar, in inches."""
 RESTS = (
@@ -151,7 +151,7 @@ def portraits(results: Sequence[Portrait], parameters: Sequence[str] | None = No
 
 
 def _elimination_lines(eliminated: Mapping[str, Elimination], notation: Notation) -> list[str]:
-    """Title lines on eliminated scalars; one for all read off the main run by one coordinate."""
+    """Title lines on scalars outside the plane; one line for all that follow one coordinate."""
     lines, follow = [], dict[tuple[str, float], list[str]]()
     for name, how in eliminated.items():
         if how.kind == RUN:

@@ -269,7 +269,7 @@ def comparison(result: Comparison) -> Any:
 
 @style.styled
 def deviation(result: Comparison) -> Axes:
-    """Plot over time the largest deviation of a scalar's full-run entries, and machine epsilon.
+    """Plot the largest distance of full-run entries from each scalar over time.
 
     At most six scalars are drawn, those with the largest deviations.
 

@@ -22,8 +22,8 @@ COLOURS = (style.BLUE, style.VERMILION, style.GREEN, style.PURPLE, style.ORANGE,
 MARKERS = ("o", "s", "^", "v", "D", "p")
 DECADES = 30.0
 COINCIDE = 0.003
-"""Lines are merged if their distance is at most this fraction of a panel's height. A line is wider
-than this."""
+"""Lines are merged if their distance is at most this fraction of a panel's height, less than the
+width of a drawn line."""
 MOST_NAMES = 3
 """Maximum number of adjacent y values of merged lines that the legend lists one by one."""
 LETTER = 0.085

@@ -1,4 +1,4 @@
-"""Plots on learning rates and stability: overlays, period doubling, limits, transverse growth."""
+"""Plots on learning rates and stability: overlays, period doubling, limits, perturbations."""
 
 from __future__ import annotations
 
@@ -302,7 +302,7 @@ def stability(run: Trajectory, calm: Trajectory, limits: FloatArray, name: str =
 
 @style.styled
 def transverse_growth(growth: TransverseGrowth, run: Trajectory) -> Any:
-    """Plot the least transverse curvature over time and, below, the growth of perturbations.
+    """Plot the least curvature in directions that leave a reduction; below, perturbation growth.
 
     Times with negative curvature are shaded.
 

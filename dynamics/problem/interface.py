@@ -175,7 +175,7 @@ class Problem(ABC):
 
         `shares`, by which the gradient is multiplied, holds the learning rate of each entry divided
         by the largest learning rate. For more than `SMALL` entries and no exact Jacobian, the
-        eigenvalue is found by power iteration on differences of gradients.
+        largest eigenvalue is found by power iteration on differences of gradients.
         """
         flat = self.layout.flatten(state)
         if flat.size > SMALL and not self.has_jacobian:

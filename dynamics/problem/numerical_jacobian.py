@@ -25,12 +25,9 @@ def central_differences(
 
 
 def largest_eigenvalue(gradient: Callable[[FloatArray], FloatArray], state: FloatArray) -> float:
-    """Largest eigenvalue (with its sign) of the Jacobian of a gradient, or NaN if not finite.
-
-    The eigenvalues of the Jacobian must be real.
-    """
+    """Most positive of the real eigenvalues of a gradient's Jacobian, or NaN if not finite."""
     eigenvalue = _power_iteration(gradient, state)
-    if eigenvalue < 0:  # then no eigenvalue is below this one; shift it to 0
+    if eigenvalue < 0:  # it is the least one; shifted to 0, the largest has the largest size
         eigenvalue += _power_iteration(gradient, state, eigenvalue)
     return eigenvalue
 

@@ -1,4 +1,4 @@
-"""Time up to which the classes of a reduction are stable, with measured evidence."""
+"""Time up to which training keeps the entries of each class of a reduction equal."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 from theory.summary import summarized
 
 OFF, LEFT = 1e-10, 1e-3
-"""Distance of a perturbed start from the closed space; distance at which training counts as having
-left this space."""
+"""Distance of a perturbed start from the *closed space*, in which the entries of each class are
+equal; distance at which training counts as having left this space."""
 GROWS = 1.005
-"""Minimum growth factor, of a distance from the closed space, that is reported as growth."""
+"""Minimum growth factor of a perturbation off the closed space that is reported as growth."""
 COUNTS = ("no start", "a start", "two starts", "three starts")
 
 
 @summarized
 @dataclass(frozen=True)
 class Stability:
-    """Time up to which training stays on the classes of a reduction.
+    """Time up to which training keeps the entries of each class of a reduction equal.
 
     `horizon` is the maximum time considered. `growth` is the maximum factor by which a distance
     from the closed space grows, or an upper bound of this factor; NaN if not measured. A start at
@@ -50,7 +50,7 @@ class Stability:
 
     @property
     def until(self) -> float:
-        """Largest time up to which training is known to stay on the classes; NaN if unknown."""
+        """Time up to which the entries of each class are known to stay equal; NaN if unknown."""
         if not self.measured:
             return nan
         times = [self.safe if isnan(time) else time for time in self.left or (self.safe,)]

@@ -76,10 +76,7 @@ def unknown_value(values: NDArray[Any]) -> float:
 
 
 def filled_names(block: Mapping[str, NDArray[Any]]) -> list[str]:
-    """Sorted names of the quantities with at least one known value in a block.
-
-    The mapping `block` holds, for each quantity, the values at the points of the block.
-    """
+    """Sorted names of the quantities with a known value in `block` (quantity -> values)."""
     return [name for name in sorted(block) if is_filled(block[name])]
 
 
@@ -89,10 +86,7 @@ def is_filled(values: NDArray[Any]) -> bool:
 
 
 def block_hash(plan: Plan, number: int, block: Mapping[str, NDArray[Any]]) -> int:
-    """Hash of the points of a block and of its quantities with at least one known value.
-
-    The mapping `block` holds, for each quantity, the values at the points of the block.
-    """
+    """Hash of the points of a block, and of the known quantities in `block` (name -> values)."""
     request, axes, box = plan.description, plan.grid.axes, plan.box(number)
     parts = box * len(axes) if plan.grid.paired else box
     points = {name: request[name] for name in ("system", "fixed", "derived", "paired")}

@@ -35,7 +35,7 @@ LOOKED_AT = 512
 """Maximum number of points of a grid that is validated completely before the run; a larger grid is
 validated block by block."""
 TRIED = 5
-"""Maximum number of problems that are constructed to validate options and free letters."""
+"""Maximum number of problems that are constructed to validate options and letters of formulas."""
 MODEL = "model"
 """Name of the entry of `Plan.description` that maps each part of a user's model to its hash."""
 OBSERVED = "observed_"
@@ -168,10 +168,10 @@ class Plan:
         return {**axes, **paired, **derived}
 
     def check(self) -> None:
-        """Validate options given as words, and free letters, by constructing a point's problem.
+        """Validate text options, and letters that only expressions use, by constructing a problem.
 
-        Raises InvalidRequest if no problem of the first `TRIED` points can be constructed, or a
-        free letter has the name of a quantity.
+        Raises InvalidRequest if no problem of the first `TRIED` points can be constructed, or such
+        a letter has the name of a quantity.
         """
         system = self.runner.system
         allowed = {*(f.name for f in fields(system.Parameters)), *RUN, *system.empirical_options}
@@ -239,10 +239,10 @@ def planned(system: System, entries: Mapping[str, Any], paired: bool, records: i
     """Make the plan of a request; the axes follow the order of the parameters.
 
     Names in `entries` are parameters, settings of the run (`RUN`), options of the empirical problem
-    and free letters; their entries are numbers, sequences or text. An option such as ``full`` has
-    one word, a parameter with list values one list, for all points. Each point stores `records`
-    records of its path. Raises InvalidRequest for unused names, conflicting settings, or an invalid
-    entry.
+    and letters for use in expressions; their entries are numbers, sequences or text. An option such
+    as ``full`` has one word, a parameter with list values one list, for all points. Each point
+    stores `records` records of its path. Raises InvalidRequest for unused names, conflicting
+    settings, or an invalid entry.
     """
     parameters: dict[str, Any] = {f.name: f.default for f in fields(system.Parameters)}
     switches = {name for name, default in parameters.items() if isinstance(default, bool)}
@@ -322,7 +322,7 @@ def _written(entry: Any) -> str:
 def _with_run(
     system: System, words: dict[str, Any], numbers: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Add the system's default settings of a run to the words and numbers of a request."""
+    """Add a system's default run settings to the text options and the numbers of a request."""
     own = {field.name for field in fields(system.Parameters)}
     given = {n: v for n, v in {**numbers, **words}.items() if n not in own}
     descent, full = [n for n in ("eta", "steps", *OPTIONS) if n in given], words.get("full")

@@ -100,7 +100,7 @@ def stored_attributes(path: Path) -> dict[str, Any]:
 
 
 class SweepStore:
-    """The store of a plan, for writing."""
+    """Store of a sweep on disk, opened for writing by the sweep's plan."""
 
     def __init__(self, path: Path, plan: Plan) -> None:
         self.path, self.plan = path, plan

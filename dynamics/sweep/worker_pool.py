@@ -103,7 +103,7 @@ class WorkerPool(Workers):
         os.environ[SAFE_PATH] = "1"  # inherited by loky's resource tracker process
         try:
             executor = ProcessPoolExecutor(max_workers=1, env=ENVIRONMENT)
-            resource_tracker.ensure_running()  # starts before the block: its start unblocks Ctrl-C
+            resource_tracker.ensure_running()  # its start would unblock Ctrl-C, blocked below
             # Workers inherit a blocked Ctrl-C; the calling process handles it and ends the workers.
             mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             try:

@@ -49,8 +49,8 @@ SECONDS_PER_CHUNK = 0.2
 RECORDS_AT_ONCE = 1 << 18
 """Maximum size (states times entries) of an array of states passed to one call for observables."""
 AFTER_SIGNAL = 0.5
-"""Maximum time in seconds spent on observables after an interruption. After this time, records
-without observables are dropped."""
+"""Maximum time in seconds spent on observables after an interruption; records that then lack their
+observables are dropped."""
 BETWEEN_CHECKS = 1.25
 """Ratio of the step numbers of two successive checks of the stability limit. The stability limit
 varies slowly in the logarithm of time."""

@@ -112,7 +112,7 @@ class Detector:
     names: tuple[str, ...]
     """Names of the order parameters, one for each column of the rows."""
     parameters: Any
-    """Object whose attributes are the values of all other symbols in the rules, such as D."""
+    """Object whose attributes are the values of the constants in the rules, such as D."""
     step_time: float
     """Time of one step, the learning rate eta."""
     detections: dict[str, Detection] = field(init=False)
@@ -120,7 +120,7 @@ class Detector:
     def __post_init__(self) -> None:
         self.detections = {rule.name: Detection() for rule in self.rules}
         # The largest quantity and the largest bound so far, for each `ExceedsRunMaximum` rule.
-        # When the run is repeated, the largest bound of the whole run is known from the start.
+        # In a repeated run, the bound's maximum over the whole run is known from the start.
         maxima = [rule.name for rule in self.rules if isinstance(rule, ExceedsRunMaximum)]
         self._tops = dict.fromkeys(maxima, (-np.inf, -np.inf))
         self._once_more = False
@@ -235,7 +235,7 @@ class Detector:
                 largest, last = self._rates.get(rule.name, (0.0, 0.0))
                 sizes = np.fmax.accumulate(np.fmax(np.abs(value), largest))
                 moving = _last_nonzero(value, last)
-                # An exact 0 counts only if the last nonzero value was above the resolution.
+                # A rate of exactly 0 holds only if the last nonzero rate was above rounding.
                 at_once = (value == 0) & (np.abs(moving) > rule.resolution * sizes)
                 above &= at_once | (value > rule.resolution * sizes)
                 self._rates[rule.name] = (float(sizes[-1]), float(moving[-1]))
@@ -294,7 +294,7 @@ def columns(expression: Any, names: tuple[str, ...], parameters: Any) -> Column:
 
 @lru_cache(maxsize=256)
 def _compiled(expression: Any, names: tuple[str, ...]) -> tuple[Callable[..., Any], list[str]]:
-    """Compiled function of order parameters and other symbols, and the other symbols' names."""
+    """Compiled function of the order parameters `names` and of constants; the constants' names."""
     import sympy
 
     symbols = {s.name: s for s in expression.free_symbols}

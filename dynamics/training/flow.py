@@ -1,4 +1,4 @@
-r"""Gradient flow, :math:`d\theta/d\tau = -g(\theta)`: training in continuous time.
+r"""Gradient flow: training in continuous time, where the state changes at minus the gradient.
 
 The problem is stiff: fast scalars relax in a time (eta times steps) of 0.01 to 1, slow scalars in a
 time of 1e2 to 1e7. A small state with a compiled gradient is integrated by collocation in
@@ -46,14 +46,15 @@ from dynamics.training.settings import check_flow, record_times, starting_state
 MOST_IMPLICIT = 32
 """Maximum number of entries of a state that collocation integrates; larger states use LSODA."""
 OF_A_STEP, ENOUGH = 0.1, 1e-9
-"""The tolerance of a collocation step is max(OF_A_STEP * rtol, min(rtol, ENOUGH)). Rates near 0,
-and the times of their roots, have about 100 times the errors of the states."""
+"""The tolerance of a collocation step is max(OF_A_STEP * rtol, min(rtol, ENOUGH)). It is this small
+because rates near 0, and the times of their roots, have about 100 times the errors of the
+states."""
 FINE, FINE_BY_LSODA = 1e-12, 1e-10
 """Relative tolerance of a step when a flow is integrated a second time, by collocation and by
 LSODA. With a smaller tolerance LSODA would take too many steps when the state is at rest."""
 FEWEST_AGAIN, MOST_AGAIN = 500, 8
 """The second integration of a flow has at most max(FEWEST_AGAIN, MOST_AGAIN * steps of the first
-integration) steps. A flow that needs more steps is slowed by rounding errors."""
+integration) steps. An integration that needs more is slowed by rounding errors."""
 BEYOND = 1.2
 """End time of a second integration by LSODA, divided by the time of the last event."""
 EARLIER = "start elsewhere, or stop at this time"
@@ -240,7 +241,7 @@ def _path(
 
 
 def _again(path: FlowPath, end: float) -> FlowPath | None:
-    """Integrate a flow again, at a smaller tolerance if its own is not yet minimal, else larger."""
+    """Integrate a flow again at another tolerance, smaller if possible, to estimate its errors."""
     problem, start, at = path.problem, path.at(0.0), path.at
     least = FINE if isinstance(at, Polynomials) else FINE_BY_LSODA
     of_step = least if path.of_step >= 10.0 * least else 10.0 * path.of_step

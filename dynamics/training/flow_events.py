@@ -1,13 +1,15 @@
 """Event times of a gradient flow: roots inside the integration steps of its path.
 
-An event rule holds at the times at which all functions of the rule are positive. Each function of a
-rule is evaluated at several points of every step and interpolated in between. Steps in which an
-interpolant nears 0 without a sign change are bisected until the function's sign is certain.
+An event rule holds at the times at which all functions of the rule are positive. Each of these
+functions is evaluated at several points of every integration step and interpolated in between.
+Steps in which an interpolant nears 0 without a sign change are bisected until the function's sign
+is certain.
 
 The flow is integrated at two tolerances, and events are located on the path of smaller tolerance.
-The error of this path is its distance from the other or, if larger, the tolerance of a few steps. A
-rule counts as satisfied only if every function of the rule exceeds the function's own error. An
-event time is uncertain by half the interval in which a function is below the function's error.
+The error of this path is the larger of two numbers: its distance from the other path, and the
+tolerance of a few steps. An event rule counts as satisfied only if every function of the rule
+exceeds the function's own error. An event time is uncertain by half the interval in which a
+function is below the function's error.
 """
 
 from __future__ import annotations
@@ -28,12 +30,13 @@ from theory.events import Crossing, EventRule, ExceedsRunMaximum, RisesAgain
 
 UNRESOLVED = "not decidable: the integration error of its time exceeds the time"
 STEPS = 4.0
-"""Ratio of the error of a state to the error of one step. If the flow was integrated only once, the
-ratio of errors is multiplied by the square root of the number of steps."""
+"""Assumed ratio of the error of a state to the error allowed in one step. If the flow was
+integrated only once, the ratio of errors is multiplied by the square root of the number of
+steps."""
 LOOKS, MOST_LOOKS, IN_GAP = 7, 64, 8
-"""A rule's function is evaluated at `LOOKS` points of a step, ends included. Bisections of a step
-add about `MOST_LOOKS` evaluations at most. An interpolant is computed at `IN_GAP` points between
-two evaluations."""
+"""A function of an event rule is evaluated at `LOOKS` points of a step, ends included. Bisections
+of a step add about `MOST_LOOKS` evaluations at most. An interpolant is computed at `IN_GAP` points
+between two evaluations."""
 CLOSE, GRID, ROUNDS = 1e-12, 33, 12
 """A root is located with the relative accuracy `CLOSE`, by at most `ROUNDS` successively finer
 grids of `GRID` points."""
@@ -142,7 +145,7 @@ class _Search:
         return columns(expression, self.path.problem.order_names, self.path.problem.parameters)
 
     def changes(self, time: float) -> FloatArray:
-        """Possible error vectors of the order parameters at a time, one in each row."""
+        """Changes of the order parameters at a time by errors of the path, one in each row."""
         if time not in self._changes:
             self._changes[time] = self._changes_at(time)
         return self._changes[time]
@@ -259,7 +262,7 @@ class _Search:
         """Yield indices of `times` at which all functions are positive and exceed their errors."""
         held = np.flatnonzero(holds)
         ends = np.maximum(self.path.nodes.searchsorted(times[held]), 1)
-        alone = (ends == 1) & (times[held] > 0)  # the error varies within the first step
+        alone = (ends == 1) & (times[held] > 0)  # the error grows during the first step
         keys = np.where(alone, times[held], self.path.nodes[ends])
         keys[times[held] == 0] = 0.0
         for key in np.unique(keys):
@@ -286,7 +289,7 @@ class _Search:
 
         far = CLOSE * time * np.exp2(np.arange(40, dtype=np.float64))
         far = np.append(far[far < time], time)
-        # Two neighbouring values must exceed their errors: one rounded value may do so by chance.
+        # A distance counts only if the next one also exceeds the error: rounding may fake one.
         known = beyond(far) >= 0
         known[:-1] &= known[1:]
         if not known.any():
@@ -349,10 +352,10 @@ def _near(values: FloatArray) -> tuple[NDArray[np.bool_], FloatArray]:
 def rising(
     function: Callable[[FloatArray], FloatArray], low: float, high: float, part: float = CLOSE
 ) -> tuple[float, float]:
-    """Bracket a place at which a function becomes positive, by successively finer grids.
+    """Bracket an argument at which a function becomes positive, by successively finer grids.
 
-    The function maps places, shape (P,), to values. The value at `high` must be positive, and the
-    value at `low` zero or negative. The bracket has the relative width `part`.
+    The function maps arguments, shape (P,), to values. The value at `high` must be positive, and
+    the value at `low` zero or negative. The bracket has the relative width `part`.
     """
     for _ in range(ROUNDS):
         if high - low <= part * high:

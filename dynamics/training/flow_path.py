@@ -1,4 +1,4 @@
-"""An integrated flow: times of the steps, states at any time, and allowed errors of a step."""
+"""An integrated flow: times of its steps, states at any time, and the error allowed in a step."""
 
 from __future__ import annotations
 
@@ -127,8 +127,9 @@ class FlowPath:
     def along(self, times: FloatArray) -> tuple[FloatArray, FloatArray]:
         """States and their negative time derivatives at the given times, each of shape (T, n).
 
-        If the path has no derivatives, gradients are returned instead. During fast relaxation a
-        gradient magnifies the error of the state, but the derivative of the path does not.
+        For a path without time derivatives, the gradients of the problem are returned instead.
+        During fast relaxation a gradient magnifies the error of the state, but the derivative of
+        the path does not.
         """
         states = self.states(times)
         if isinstance(self.at, Polynomials):

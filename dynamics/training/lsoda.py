@@ -55,7 +55,7 @@ class _Lsoda:
         moving = (size > 0) & (speed > 0)
         scale = min((size[moving] / speed[moving]).min(initial=end), end)
         size = np.where(size > 0, size, scale * speed)
-        # An entry of 0 with a rate at rounding level may stay 0 by symmetry: keep its `floor`.
+        # An entry that starts at 0, with a rounding-level rate, may stay 0: keep its tolerance.
         known = (start != 0) | (speed > ROUNDED * speed.max(initial=0.0))
         self._set_tolerance(self._may_follow(start, size, scale) & known, size)
         self._begin(0.0, start)
@@ -75,7 +75,7 @@ class _Lsoda:
         return fallen & ~rounding & self._followed
 
     def _set_tolerance(self, fallen: Any, size: FloatArray) -> bool:
-        """Set tolerances by entries' sizes or by rounding; return whether a tolerance changed."""
+        """Adapt absolute tolerances to the entries' sizes; return False if none must change."""
         below = self._tolerance < self._floor
         if not (fallen.any() or (below & ~self._followed).any()):
             return False
@@ -146,7 +146,7 @@ class _Lsoda:
         return piece
 
     def _follow(self, time: float, state: FloatArray) -> None:
-        """Restart if entries fell; the size of an entry is at least rate^2 / second derivative."""
+        """Restart LSODA with smaller tolerances if entries became small."""
         width, slope = self._solver.step_size, self._last
         if not width:
             return

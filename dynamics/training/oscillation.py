@@ -11,16 +11,16 @@ from dynamics.problem import FloatArray
 LEAST_STREAK = 50
 MAX_SAMPLES = 4096
 VANISHING = 0.5
-"""An oscillation lasts if its amplitude extrapolated to infinite time is above this fraction of the
-present amplitude."""
+"""An oscillation lasts if its amplitude |rate| extrapolated to infinite time is above this fraction
+of the present amplitude."""
 
 
 @dataclass
 class Oscillation:
-    """A period of two, in which every step reverses the sign of a rate."""
+    """A period of two: every step reverses the sign of a rate; the amplitude is |rate|."""
 
     column: int
-    """Index of the rate among the order parameters."""
+    """Index, among the order parameters, of the rate whose sign is compared."""
     began: int = 0
     previous: float = 0.0
     stride: int = 1
@@ -54,7 +54,8 @@ class Oscillation:
     def decay(self, last: int) -> float | None:
         """Decay factor of the amplitude per step, or None if the amplitude does not decay to 0.
 
-        The final amplitude is extrapolated from means over thirds of the last tenth of the run.
+        The amplitude at infinite time is extrapolated from its means over thirds of the last tenth
+        of the run.
         """
         window = max(LEAST_STREAK, last // 10)
         count = int(np.count_nonzero(self.sampled > last - window)) // 3
@@ -69,8 +70,9 @@ class Oscillation:
     def lasting(self, last: int) -> bool:
         """Whether a run that ends at step `last` has a lasting period two.
 
-        Every step in the last tenth of the run (at least 50 steps) must reverse a rate. In the last
-        tenth, the mean amplitude of the second half must exceed half that of the first.
+        Every step in the last tenth of the run (at least 50 steps) must reverse the sign of the
+        rate. Within it, |rate| must have a mean over the second half above half its mean over the
+        first half.
         """
         window = max(LEAST_STREAK, last // 10)
         if last - self.began < window:

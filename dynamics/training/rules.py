@@ -180,10 +180,7 @@ def under(problem: Problem, rule: UpdateRule, stages: Stages | None = None) -> P
 
 
 def amplified_rounding(problem: Problem, updates: Updates, start: FloatArray) -> Iterator[str]:
-    """Yield a remark if a rule takes large steps from rounding-level gradients at the start.
-
-    The learning rates of the run are part of `updates`.
-    """
+    """Yield a remark if a rule takes large steps from rounding-level gradients at the start."""
     used, moves, rates = updates.rule, updates.moves, updates.eta
     if used.spaces or moves is None:
         return

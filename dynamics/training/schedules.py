@@ -28,7 +28,7 @@ class Schedule:
     steps: int
 
     def __call__(self, at: NDArray[np.int64]) -> FloatArray:
-        """Factors at the steps `at`, counted from 0; the last factor also holds after the run."""
+        """Factors of the learning rates at steps `at` from 0; the last also holds later."""
         kind, *numbers = self.text.split(":")
         time, total = np.minimum(at, self.steps - 1).astype(np.float64), float(self.steps)
         if kind in SHAPES:
@@ -61,7 +61,7 @@ FORMS = "'constant', 'warmup:N', 'cosine', 'cosine:N', 'staircase:N:f', or a for
 
 
 def schedule_of(text: object, steps: int) -> Callable[[NDArray[np.int64]], FloatArray]:
-    """Function that maps steps to the factors of a schedule, checked at all `steps` of a run.
+    """Function from steps to factors of the learning rates, checked at all `steps` of a run.
 
     Raises InvalidRequest if the text cannot be parsed, or a factor is negative, not finite, or 0 at
     every step.

@@ -1,8 +1,8 @@
 r"""The largest learning rate at which gradient descent is stable at a state.
 
-Near a slowly moving state the map :math:`\theta \mapsto \theta - \eta g(\theta)` multiplies a
-deviation along an eigenvector of :math:`\partial g` with eigenvalue :math:`\lambda` by
-:math:`1 - \eta\lambda`. Deviations along an eigenvector grow if eta exceeds 2 / eigenvalue.
+Near a slowly moving state a step with learning rate :math:`\eta` multiplies a deviation along an
+eigenvector of the gradient's Jacobian, with eigenvalue :math:`\lambda`, by :math:`1 - \eta\lambda`.
+The deviation grows if :math:`\eta` exceeds :math:`2 / \lambda`.
 """
 
 from __future__ import annotations
@@ -81,10 +81,7 @@ def rates_text(rates: tuple[float, ...], largest: float, digits: int = 6) -> str
 
 
 def near_limit(problem: Problem, rates: tuple[float, ...], state: FloatArray, step: int) -> str:
-    """Remark on learning rates near or above the stability limit at a step, or "" if far below.
-
-    The `rates` are the learning rates of the parameter groups.
-    """
+    """Remark if `rates` of parameter groups are near or above the stability limit, else ""."""
     limit, largest = limit_of_rates(problem, rates, state), max(rates)
     if not largest > NEAR_LIMIT * limit:
         return ""
@@ -111,14 +108,15 @@ def smaller_rate(
 ) -> str:
     """Remedy for learning rates that are too large, as text.
 
-    All `rates` are halved, at most 20 times, until a trial run from `start` is calm. In the second
-    half of a calm run the rate of change of the first scalar keeps its sign. A trial run has
-    `steps` steps, but at least `FEWEST_CALM` and at most `CALM_STEPS`. The text states the minimum
+    All `rates` are halved, at most 20 times, until a trial run from `start` is *calm*: in its
+    second half the rate of change of the first scalar keeps its sign. A trial run has `steps`
+    steps, but at least `FEWEST_CALM` and at most `CALM_STEPS`. The text states the minimum
     stability limit along the calm run, or the limit at `start` if no run is calm. After
     `SEARCH_SECONDS` the text states the result so far.
 
     The flag `reversing` tells whether the run oscillates with period two. The search calls
-    `proceed` before every chunk and every limit, and ends if `proceed` returns False.
+    `proceed` before every chunk of steps and every computed limit, and ends if `proceed` returns
+    False.
     """
     largest, ends = max(rates), time.perf_counter() + SEARCH_SECONDS
     used, rate = f"eta={rates_text(rates, largest)}", largest
@@ -168,7 +166,7 @@ def _calm_states(
     problem: Problem, start: FloatArray, rates: tuple[float, ...], rate: float, steps: int,
     going: Callable[[], bool],
 ) -> FloatArray | None:  # fmt: skip
-    """States of a trial run, or None if the first scalar's rate changes sign in its second half."""
+    """States of a trial run at a learning rate, or None if it is not calm."""
     updates, state = Updates(problem.layout.per_entry(rates) * (rate / max(rates))), start.copy()
     # A contiguous copy, because numba would compile another array layout anew.
     schedule = record_schedule(steps, "log")[::8].copy()

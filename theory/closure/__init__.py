@@ -1,11 +1,11 @@
 """Closure of a model: entries that stay equal, linear space of training, conserved quantities.
 
-A traced risk is stored as a table of its distinct values (`theory.program`), and its gradient is
-evaluated exactly, in a finite field. From exact gradients, `refinement` finds the classes of equal
-entries, `linear` finds the smallest linear space, and `conservation` finds the conserved
-quantities. The gradient of a model that cannot be traced is compared in floats at some states
-(`checked`); this closure is checked, not proved. For a stated symmetry, `orbits` computes the
-classes.
+A risk traced by JAX is stored as a table of the distinct values in its computation
+(`theory.program`), and its gradient is evaluated exactly, in a finite field. From exact gradients,
+`refinement` finds the classes of equal entries, `linear` finds the smallest linear space, and
+`conservation` finds the conserved quantities. The gradient of a model that cannot be traced is
+compared in floats at some states (`checked`); this closure is checked, not proved. For a stated
+symmetry, `orbits` computes the classes.
 """
 
 from __future__ import annotations

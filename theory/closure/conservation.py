@@ -1,17 +1,17 @@
 r"""Conserved quantities of training on a closed set of scalars.
 
 A linear combination :math:`c \cdot z` of the scalars :math:`z` is constant under gradient descent
-and under the flow if :math:`c` is orthogonal to the space of training.
+and under the flow if :math:`c` is orthogonal to the linear space of training (`linear`).
 
-A quadratic form :math:`z^T S z` is constant under the flow if :math:`g(z)^T S z = 0` for the
-gradient :math:`g` everywhere in this space. The matrices :math:`S` are orthogonal to the matrices
-with the entries :math:`z_i g_j + z_j g_i`, evaluated at random points with coordinates in the
-finite field. Quadratic forms that are constant on the whole space of training are left out.
-Gradient descent over a fixed time changes a conserved form by an amount of order :math:`\eta`.
+A quadratic form :math:`z^T S z` with symmetric :math:`S` is constant under the flow if
+:math:`g(z)^T S z = 0` for the gradient :math:`g` at all points :math:`z` of the linear space. Hence
+:math:`S` is orthogonal to every matrix with entries :math:`z_i g_j + z_j g_i`, evaluated at random
+points in the finite field. Quadratic forms with one value on the whole linear space are left out.
+Gradient descent over a fixed time changes a conserved form by the order of the learning rate.
 
-Linear and quadratic conservation laws are exact modulo three primes. Their coefficients are
-converted to fractions. If one coefficient of a conservation law is not a small fraction
-(`modular.SMALL`), all its coefficients are computed in floats.
+The coefficients of all laws are exact modulo three primes and are converted to fractions. If one
+coefficient of a conservation law is not a small fraction (`modular.SMALL`), all its coefficients
+are computed in floats.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class ConservationLaw:
         return bool(self.fractions)
 
     def at(self, scalars: FloatArray) -> FloatArray:
-        """Value of the combination, shape (...), at scalars of shape (..., count)."""
+        """Value of the conserved combination, shape (...), at scalars of shape (..., count)."""
         parts = [
             factor * np.prod(np.asarray(scalars)[..., list(term)], axis=-1)
             for factor, term in zip(self.coefficients, self.terms, strict=True)

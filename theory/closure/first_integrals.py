@@ -1,13 +1,13 @@
-r"""First integrals of the flow of the form f(x) + g(y), beyond linear and quadratic laws.
+r"""First integrals of the flow: a function of one scalar plus a function of another scalar.
 
-If the ratio of the rates of two scalars is a function of the first scalar times a function of the
-second scalar,
+If the ratio of the rates of two scalars :math:`x` and :math:`y` is the product of a function of
+each,
 
 .. math:: \dot x / \dot y = a(x)\, b(y),
 
-the flow conserves :math:`\int dx / a(x) - \int b(y)\, dy`. Pairs of scalars with such a ratio are
-found from rates at random states, and sympy integrates 1/a and b. Gradient descent conserves a
-first integral only up to order :math:`\eta`.
+the flow conserves :math:`\int dx / a(x) - \int b(y)\, dy`. Pairs of scalars whose rates have such a
+ratio are found at random states, and sympy integrates 1/a and b. Gradient descent conserves a first
+integral only up to order :math:`\eta`.
 """
 
 from __future__ import annotations
@@ -97,8 +97,8 @@ def first_integral(
     """First integral f(x) + g(y) of two scalars x and y, or None if sympy finds none.
 
     The symbols x and y are `letters`, and `slopes` holds their gradients in terms of the named
-    subexpressions `parts`. The integral is scaled so that the leading coefficient of f is 1. The
-    integral may also contain the symbols `constants`.
+    subexpressions `parts`. The integral is scaled so that the first term in x has the coefficient
+    1. The integral may also contain the symbols `constants`.
 
     Examples
     --------

@@ -1,15 +1,15 @@
 r"""Smallest linear space through the start that contains the trajectory of gradient descent.
 
 Training may stay in a linear space that is smaller than the space of equal entries. Examples of
-such spaces are the multiples of a general vector :math:`w_*`, spans of eigenvectors of a covariance
-matrix, and the aligned modes of a deep linear network. The search in the finite field is exact:
-gradients at random points of start + span are added to the span until further points add no
-direction. Data that are not simple fractions need a search in floats. The result of the search in
-floats is used only if all parts of gradients outside the span are rounding errors.
+such spaces are the multiples of one fixed vector, spans of eigenvectors of a covariance matrix, and
+the aligned modes of a deep linear network. The search in the finite field is exact: gradients at
+random points of start + span are added to the span until further points add no direction. Data that
+are not simple fractions need a search in floats. The result of the search in floats is used only if
+all parts of gradients outside the span are rounding errors.
 
 If parameter groups have different learning rates, the space of each group is searched separately.
-If the update rule is linear in the gradients, training stays in the linear space. With a rule such
-as Adam, only the entries of each class stay equal.
+If the update rule is linear in the gradients, training stays in the linear space. A rule such as
+Adam may leave this space, but keeps the entries of each class equal.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class LinearSpace:
     proved: bool = True
 
     def directions(self, classes: EntryClasses) -> FloatArray:
-        """Basis whose columns are orthonormal as changes of all entries, shape (count, free)."""
+        """Basis, shape (count, free), orthonormal in the inner product weighted by class sizes."""
         roots = np.sqrt(classes.sizes)
         columns = np.linalg.qr(self.basis * roots[:, None])[0] / roots[:, None]
         largest = np.abs(columns).argmax(axis=0)
@@ -91,7 +91,7 @@ def whole_span(count: int) -> Span:
 def closed_span(
     gradient: Gradient, start: Triples, groups: IntArray, generator: np.random.Generator
 ) -> Span:
-    """Smallest span that contains all gradients on start + span, split by parameter group."""
+    """Smallest span that contains each parameter group's gradient at any point of start + span."""
     count = len(start)
     span = Span(np.zeros((0, count, 3), dtype=np.uint64), np.zeros(0, dtype=np.int64))
     while len(span.rows) < count:
@@ -131,7 +131,7 @@ def exact_basis(span: Span) -> FloatArray | None:
 
 
 def reduced_basis(basis: FloatArray, span: Span) -> FloatArray:
-    """Basis of the space of `basis` with the pivots and zeros of `span`, shape (count, free)."""
+    """Columns of `basis` recombined to have the pivots and zeros of `span`, (count, free)."""
     columns = np.linalg.solve(basis[span.pivots].T, basis.T).T
     return np.asarray(np.where(span.rows.any(axis=2).T, columns, 0.0))
 
@@ -139,7 +139,7 @@ def reduced_basis(basis: FloatArray, span: Span) -> FloatArray:
 def numeric_basis(
     rates: Rates, start: FloatArray, groups: IntArray, generator: np.random.Generator
 ) -> tuple[FloatArray, bool]:
-    """Basis of the space in floats, and whether the gradient outside the space is below `NOISE`."""
+    """Basis of the linear space in floats; whether gradients have less than `NOISE` outside it."""
     trials = [rates(start + s * generator.standard_normal(start.size)) for s in SIZES]
     good = [trial for trial in trials if np.isfinite(trial).all()]
     scale = np.sqrt(np.mean(np.square(good), axis=0)) if good else np.ones(start.size)

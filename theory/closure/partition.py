@@ -37,9 +37,9 @@ class EntryClasses:
     The array `labels`, shape (n,), holds the class of each entry, or `FROZEN` for an entry that
     never moves. Classes are numbered in the order of their first entries. The array `signs`, shape
     (n,), holds the sign of each entry relative to the first entry of its class, and 0 for a frozen
-    entry. `start` holds the value of each entry at step 0. `rounds` holds the number of moving
-    classes after each round of the refinement. If a model declares its scalars, each label stands
-    for one scalar, and `declared` holds the number of entries with its value.
+    entry. `start` holds the value of each entry at step 0. `rounds` holds the number of classes,
+    without frozen entries, after each round of `refinement`. If a model declares its scalars, each
+    label stands for one scalar, and `declared` holds the number of entries with its value.
     """
 
     labels: IntArray

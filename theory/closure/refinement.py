@@ -4,10 +4,10 @@ At first, entries are in one class if they are in the same array and have the sa
 :math:`|\theta_i(0)|`. A round draws a random number of the finite field for each class, sets the
 entries of the class to this number times their signs, and evaluates the gradient. Frozen entries
 keep their initial value. An entry with a nonzero gradient moves in later rounds; if it starts at 0,
-the gradient gives its sign. A class is split if the signed gradients of its entries differ. The
-search ends after two rounds without a change. In every state, also at kinks, the signed gradients
-of each final class are equal, and the gradients of frozen entries are 0. This is colour refinement
-with the gradient as the colour.
+the gradient gives its sign. A class is split if the *signed gradients* of its entries (gradient
+times sign) differ. The rounds end when two of them change no class. In every state with equal
+entries in each final class, also at kinks, the signed gradients of a class are equal, and the
+gradients of frozen entries are 0. This is colour refinement with the gradient as the colour.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Derivatives of values by reverse mode (adjoints) and forward mode (tangents).
 
-Derivatives are entered into the table of the values. At ties, derivatives agree with JAX: the
-derivative of a maximum is 1/2 by each of two equal operands, and that of ``abs`` at 0 is 1. A
-``select`` passes its adjoint to the chosen branch.
+Derivatives are entered as new values into the table of values (`numbering`). At ties, derivatives
+agree with JAX: the derivative of a maximum is 1/2 by each of two equal operands, and that of
+``abs`` at 0 is 1. A ``select`` passes its adjoint to the chosen branch.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ Functions = Mapping[str, Callable[..., Any]]
 
 
 def generic(generator: np.random.Generator) -> Functions:
-    """Functions of floats, in which each operation of `KINKED` returns random numbers."""
+    """Functions of floats; `KINKED` operations return random numbers, to allow every branch."""
     anything = {name: lambda x, *_: generator.standard_normal(x.shape) for name in KINKED}
     return {**FLOATS, **anything, "select": lambda c, a, b: c * a + (1 - c) * b}
 

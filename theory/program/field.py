@@ -3,8 +3,8 @@
 A *triple* holds the three residues of one number; an array of triples has the shape (..., 3). If
 the triples of two expressions agree at random triples of the inputs, the expressions are equal,
 with a negligible probability of error (Schwartz 1980, Zippel 1979, Gulwani and Necula, POPL 2004).
-Sums, products, quotients and integer powers of triples are exact. The triple of any other function
-is a hash of the function's name and of the triple of its argument.
+Sums, products, quotients and integer powers of triples are exact. A function such as exp has no
+residues; its triple is a hash of its name and its argument's triple.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Identities between values, tested in the finite field at inputs with equal entries.
+"""Identities between values of a program, tested at random inputs in a finite field.
 
-The inputs of the table of values include all trained entries. If entries that stay equal get equal
-triples, two results with equal triples are equal for all values of such entries, the real constants
-and the weights, also at kinks. Two different values get equal triples with probability below 1e-9.
+A value is represented by a *triple* of residues (`field`). If entries that training keeps equal get
+equal random triples, two results with equal triples are equal for all values of such entries, the
+real constants and the weights, also at kinks. Two different values get equal triples with
+probability below 1e-9.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Identities:
         return places
 
     def at(self, inputs: Ids, triples: Triples) -> Triples:
-        """Triples of the roots, shape (m, points, 3), at several points.
+        """Triples of residues of the values `roots`, shape (m, points, 3), at several points.
 
         The values `inputs`, shape (n,), get the triples `triples`, shape (n, points, 3). Inputs of
         the table that are not in `inputs` keep their triples.

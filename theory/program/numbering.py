@@ -158,7 +158,7 @@ class Values:
             known, made = len(self._known), rows(where[new])
             if len(self._known) > known:
                 ids[new] = self._found(keys[new])
-            if (ids[new] < 0).all():  # the call of `rows` has entered none of them
+            if (ids[new] < 0).all():  # `rows` itself has entered none of these values
                 ids[new] = len(self) + np.arange(new.size)
                 self._append(code, triples[where[new]], made)
                 self._known.update(zip(keys[new].tolist(), ids[new].tolist(), strict=True))
@@ -228,7 +228,7 @@ class Values:
         if np.isfinite(number):
             simple = Fraction(number).limit_denominator(SIMPLE_DENOMINATOR)
             if abs(float(simple) - number) <= SAME_FLOAT * abs(number):
-                # Store the fraction: 3 - 4e-16 would fail as an exponent or an index.
+                # Store the simple fraction: 3 - 4e-16 would fail as an exponent, 3 does not.
                 triple, number = field.residues(simple), float(simple)
         if triple is None:
             triple = field.data_triples(np.array([number]), self._read)[0]

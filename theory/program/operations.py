@@ -1,4 +1,4 @@
-"""Operations of a program: their names, numpy functions, and triples of their results."""
+"""Operations of a program: names, numpy functions, and triples of residues of the results."""
 
 from __future__ import annotations
 
@@ -92,8 +92,8 @@ def softmax_triples(rows: Triples, counts: Triples) -> tuple[Triples, Triples]:
     """Triples of logsumexp, shape (m, 3), and of each softmax entry, shape (m, k, 3).
 
     The triples of the softmax depend only on the differences between the entries of a row and their
-    mean. Hence a number added to a row is also added to the logsumexp, and leaves the softmax
-    unchanged. The sum of the softmax entries times their counts is 1.
+    mean, so a number added to all entries leaves them unchanged and is added to the logsumexp. The
+    sum of the softmax entries times their counts is 1.
     """
     number = _total(counts)
     mean = field.multiply(_total(field.multiply(counts, rows)), field.inverse(number))

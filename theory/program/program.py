@@ -1,9 +1,9 @@
 """Reduced program: arrays of instructions that compute some values in order.
 
 Inputs, constants and results are numbered in one list, in this order. The row of a result lists its
-operands, each with a count. An instruction computes several results of one operation whose rows
-have equal length. In a sum, counts multiply operands; in ``integer_pow``, the count is the
-exponent.
+operands, each with a coefficient, its *count*. An instruction computes several results of one
+operation whose rows have equal length. In a sum, counts multiply operands; in ``integer_pow``, the
+count is the exponent.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def _inline_sums(values: Values, rows: _Rows, is_output: NDArray[np.bool_]) -> N
 
 
 def _join_terms(values: Values, rows: _Rows) -> None:
-    """Join the terms of a sum that have the same operand, and remove terms with count 0."""
+    """Join the terms of a sum that have the same operand, and remove terms with coefficient 0."""
     owner, is_sum = rows.owner, values.code == SUM
     of_sum = is_sum[owner]
     place = np.where(of_sum, rows.index, np.arange(rows.index.size))
