@@ -209,7 +209,7 @@ def _kind(theta: sympy.Symbol) -> str:
 
 
 def _start() -> Section:
-    """Show the information gap, and Phi_m and Phi_0 at leading order for large rho(0)."""
+    """Show the information gap, and Phi of the own and global area at leading order."""
     motion = information_gap.leading_motion()
     ratio = sympy.factor(information_gap.leading_ratio().subs(C_global, c * P / (1 - gamma)))
     unhidden, rest = sympy.symbols("unhidden rest")

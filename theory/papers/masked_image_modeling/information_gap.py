@@ -1,10 +1,10 @@
 r"""Information gap of equation (4.1), and its exact form at finite size.
 
-At Q = 0 every key has the attention 1/P, so the rates :math:`\alpha_0` of Phi_0 and
-:math:`\alpha_m` of Phi_m (Lemma 5.1) are moments of the numbers of unmasked patches in areas, which
-are hypergeometric. A local patch has the attention :math:`A_0 \sim P^{\kappa_c - 1}` to the global
-area and :math:`A_m \sim P^{\kappa_s - 1}` to its own area m. With :math:`\alpha_m \sim A_m` and
-:math:`|\alpha_0| \sim A_0^2`,
+Let Phi_m and Phi_0 be the correlations of a local patch with its own area m and with the global
+area, of sizes :math:`P^{\kappa_s}` and :math:`P^{\kappa_c}`. At Q = 0 every key has the attention
+1/P, so the rates of Phi_m and Phi_0 (Lemma 5.1) are moments of hypergeometric numbers of unmasked
+patches. The attention to the two areas is :math:`A_m \sim P^{\kappa_s - 1}` and :math:`A_0 \sim
+P^{\kappa_c - 1}`. With the rates :math:`\alpha_m \sim A_m` and :math:`|\alpha_0| \sim A_0^2`,
 
 .. math:: \rho(0) = \frac{|\alpha_0|}{\alpha_m} \sim P^\Delta, \qquad
    \Delta = (1 - \kappa_s) - 2 (1 - \kappa_c).
@@ -120,12 +120,12 @@ def rho_at_start(
     masked: int,
     latents: tuple[Sequence[float], Sequence[float]] = ((1,), (1,)),
 ) -> float:
-    """Ratio rho(0) = |alpha_0| / alpha_m of a patch that is in a local area of a cluster.
+    """Ratio rho(0) of the initial rates of Phi_0 and Phi_m, for a patch p in a local area.
 
     The array `areas`, shape (K, P), holds the area of every patch in every cluster. The pair
     `latents` holds the values of a latent and their probabilities. Raises ValueError if patch p is
-    in the global area of the cluster. Raises ValueError if p is alone in its area, because alpha_m
-    is then 0.
+    in the global area of the cluster. Raises ValueError if p is alone in its area, because Phi_m
+    then has the rate 0.
     """
     row = as_areas(areas)[cluster]
     own, counts = int(row[p]), np.bincount(row).tolist()
@@ -137,7 +137,7 @@ def rho_at_start(
     moments = [latent_moment(*latents, order) for order in range(5)]
     sizes = Sizes(sympy.Integer(counts[own]), sympy.Integer(counts[0]), rest)
     rates = [initial_rate(kind, sizes, row.size, masked, moments) for kind in (OTHER, OWN)]
-    # alpha_0 is negative, unless another area is much larger than the global one.
+    # The rate of Phi_0 is negative, unless another area is much larger than the global one.
     return float(abs(rates[0]) / rates[1])
 
 
@@ -158,13 +158,13 @@ class Motion:
 
 @cache
 def leading_motion() -> Motion:
-    r"""Solve for Phi_m and Phi_0 at large rho(0), until shortly after their rates are equal.
+    r"""Solve for Phi of the own and of the global area, until shortly after their rates are equal.
 
-    For small attention A_m to the own area and A_0 to the global area, the rates are proportional
-    to :math:`A_m` and :math:`-A_0^2` (`leading_terms`). While the total weight of the keys is near
-    its initial value, :math:`A_m \propto e^{\Phi_m}` and :math:`A_0 \propto e^{\Phi_0}`. With the
-    initial rate :math:`a = \alpha_m(0)` and the initial ratio :math:`\rho_0` of the rates,
-    therefore,
+    For large rho(0) and small attention A_m to the own and A_0 to the global area, Phi_m and Phi_0
+    have rates in proportion to :math:`A_m` and :math:`-A_0^2` (`leading_terms`). While the total
+    weight of the keys is near its initial value, :math:`A_m \propto e^{\Phi_m}` and :math:`A_0
+    \propto e^{\Phi_0}`. With the initial rate :math:`a = \alpha_m(0)` and the initial ratio
+    :math:`\rho_0` of the rates, therefore,
 
     .. math:: \dot\Phi_m = a\, e^{\Phi_m}, \qquad \dot\Phi_0 = -a \rho_0\, e^{2 \Phi_0}.
     """
@@ -181,7 +181,7 @@ def leading_motion() -> Motion:
 
 
 def leading_terms() -> tuple[int, int]:
-    """Lowest power of A_m in alpha_m, and of A_0 in alpha_0, if other areas get no attention."""
+    """Lowest power of A_m in the rate of Phi_m, and of A_0 in that of Phi_0, all other A 0."""
     own = sympy.Poly(feature_increment(OWN).subs({A_i: 0, Sigma: 0}), A_m)
     other = sympy.Poly(feature_increment(OTHER).subs({A_m: 0, Sigma: 0}), A_i)
     return tuple(min(power for (power,) in p.monoms()) for p in (own, other))
@@ -190,10 +190,10 @@ def leading_terms() -> tuple[int, int]:
 def late_loss() -> sympy.Expr:
     r"""Loss above the floor late in training, K / (4 t) with the time t and K clusters.
 
-    Let :math:`x = 1 - A_m` be the attention that is missing on the own area. If z = 1 and other
-    areas get no attention, A_m is a logistic function of Phi_m, and the loss exceeds its floor by
-    :math:`\gamma (1 - A_m)^2 / (2 K)` for each cluster. To leading order in small x, :math:`\dot x
-    = -\dot\Phi_m A_m (1 - A_m) = -(\gamma/K) x^3`.
+    Let :math:`x = 1 - A_m` be the attention to keys outside the own area, and gamma the share of
+    masked patches. If z = 1 and other areas get no attention, A_m is a logistic function of Phi_m,
+    and each cluster adds :math:`\gamma x^2 / (2 K)` to the loss. At leading order in small x, the
+    derivative of x by the time is then :math:`-\gamma x^3 / K`.
     """
     x = sympy.Symbol("x", positive=True)
     alone = feature_increment(OWN).subs({A_i: 0, Sigma: 0, z_m: 1})
@@ -205,7 +205,7 @@ def late_loss() -> sympy.Expr:
 
 
 def gap() -> Evidence:
-    """Check that rho(0), from the exact rates at Q = 0, grows like P to the power Delta."""
+    """Check that rho(0), a ratio of exact rates at Q = 0, grows like P to the power Delta."""
     log_p = sympy.Symbol("l", positive=True)
     powers = {C_global: P**kappa_c, C_local: P**kappa_s, gamma: sympy.Rational(1, 2)}
     small = leading_ratio().subs(powers).subs(P, sympy.exp(log_p))
@@ -227,7 +227,7 @@ def gap() -> Evidence:
 
 
 def lemma_5_3() -> Evidence:
-    """Compute the time and Phi_m, Phi_0 at which rho reaches 1, for large rho(0) (Lemma 5.3).
+    """Compute when large rho(0) has fallen to rho = 1, and Phi_m and Phi_0 then (Lemma 5.3).
 
     The returned Evidence is undecided, because only a measurement can decide the lemma at finite P.
     """

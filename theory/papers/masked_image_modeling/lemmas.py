@@ -222,7 +222,7 @@ def lemma_5_1(statement: Callable[..., sympy.Expr] = paper_feature_rate) -> Evid
 def paper_position_rate(
     kind: str, latent: sympy.Expr, share: sympy.Expr, r: sympy.Expr
 ) -> sympy.Expr:
-    """Quotient b_q - r of the rate of Ups of a key q and the attention to q, by Lemma 5.2.
+    """Rate of Ups of a key q divided by the attention to q, which is b_q - r by Lemma 5.2.
 
     The key is unmasked in the patch's own area (`kind` is ``OWN``), unmasked in another area
     (``OTHER``), or masked (``MASKED``). `latent` and `share` are the latent z of the key's area and

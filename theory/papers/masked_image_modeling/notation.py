@@ -9,11 +9,10 @@ the ratio of the rates of Phi_0 and Phi_m, the correlations of p with the featur
 
 - ``E0``: training starts in Phase I, because :math:`\rho > 1`. A run with E0 (always at time 0) has
   two phases; a run without E0 has one.
-- ``E1``: Phase I, stage 1, ends with
-  :math:`\Phi_0 \leq -(\Delta_{\mathrm{eff}}/2 - 0.01) \ln P / U`. The paper has Delta in place of
-  :math:`\Delta_{\mathrm{eff}}`, as in ``E1p``.
+- ``E1``: Phase I, stage 1, ends with :math:`\Phi_0 \leq -(\Delta_{\mathrm{eff}}/2 - 0.01) \ln P /
+  U`. ``E1p`` has the paper's Delta in place of :math:`\Delta_{\mathrm{eff}}`.
 - ``E2``: the rate of Phi_m reaches that of Phi_0 in size, :math:`\rho \leq 1` (Lemma 5.3).
-- ``E3``: Phase I, stage 2, ends; its threshold uses c = 0.1, by convention.
+- ``E3``: Phase I, stage 2, ends; the constant c of its threshold is 0.1, by convention.
 - ``E4``: rapid growth ends; half of p's attention is on unmasked patches of area m. ``E4p`` uses
   the paper's threshold, :math:`\Phi_m \geq (1 - \kappa_s) \ln P / L`.
 - ``E5``: training converges, after E4: the loss of p is at most :math:`2 \gamma` `EPSILON` above
@@ -135,16 +134,16 @@ NOTATION = Notation(
 
 ORDER_PARAMETERS = ("rho", "alpha_m", "alpha_0", "Phi_m", "Phi_0", "A_m", "gap", "A_g", "gap_g")
 """Symbols that the rules of events use; every problem of this system reports them at every step.
-`reference` selects the local patch of ``A_m`` and ``gap``, the cluster of the areas m and 0, and
-the global patch of ``A_g`` and ``gap_g``. ``A_m`` and ``A_g`` are means over the masks that hide
-the selected patch but not its whole area; they are NaN if there is no such mask. If all areas are
-global, only ``A_g`` and ``gap_g`` are finite."""
+`symmetry.reference` selects a cluster with the global area 0, a local patch in its area m for
+``A_m`` and ``gap``, and a global patch for ``A_g`` and ``gap_g``. ``A_m`` and ``A_g`` are means
+over the masks that hide the selected patch but not its whole area; they are NaN if there is no such
+mask. If all areas are global, only ``A_g`` and ``gap_g`` are finite."""
 
 CONSTANTS = ("P", "gamma", "L", "U", "kappa_s", "Delta", "Delta_eff")
 """Parameters that the rules of events use."""
 
 EPSILON = sympy.Rational(1, 1000)
-"""Training has converged, for gamma = 1/2, when the loss exceeds its floor by at most this."""
+"""Allowed excess of the loss over its floor if half of the patches are masked (gamma = 1/2)."""
 
 rho, alpha_m, alpha_0, Phi_m, Phi_0, A_m, gap, A_g, gap_g = NOTATION.symbols(
     " ".join(ORDER_PARAMETERS)
@@ -156,7 +155,7 @@ STAGE_2 = sympy.Rational(1, 10)
 """Constant c in the threshold for the end of Phase I, stage 2; its value is a convention."""
 HALF = sympy.Rational(1, 2)
 STAGE_2_GAP = (Delta / 2 + SLACK + STAGE_2 * (1 - kappa_s)) * sympy.log(P) / L
-"""Phase I, stage 2, ends when Phi_m - Phi_0 reaches this threshold."""
+"""Phase I, stage 2, ends when Phi of the own minus Phi of the global area reaches this."""
 CONVERGED = 2 * gamma * EPSILON
 """Training has converged when the loss exceeds its floor by at most this."""
 

@@ -2,7 +2,7 @@ r"""Minimum loss if all correlations with features are zero (Section 3.1).
 
 For Phi = 0 the attention u of a patch p to the keys is the same for all images, and can be any
 point of the simplex. The attention :math:`A_a` to the unmasked patches of an area a is linear in u,
-so the loss is a convex quadratic function of u,
+so with p's area m and latents z, the loss is a convex quadratic function of u,
 
 .. math:: L_p(u) = \frac{\gamma}{2 K} \sum_k E\Big[z_m^2 (1 - A_m)^2 + \sum_{a \neq m} z_a^2 A_a^2
    \,\Big|\, p \in M\Big].

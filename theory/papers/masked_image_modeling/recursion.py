@@ -1,16 +1,17 @@
 r"""Reduced dynamics: gradient descent as a recursion of a few correlations for each row of Q.
 
-Fix a patch p in area m, a cluster and a mask that hides p. Key q in area a has the weight
-:math:`w_q = e^{\Upsilon_q + 1\{q \notin M\} z_a \Phi_a}` and the attention :math:`u_q = w_q/\sum
-w`. The attention to the unmasked patches of area a is :math:`A_a`. The loss (Lemma A.8) is
+Fix a patch p in area m, a cluster and a mask M that hides p. Ups_q and Phi_a are the correlations
+of p with position q and the feature of area a. Key q in area a has the weight :math:`w_q =
+e^{\Upsilon_q + 1\{q \notin M\} z_a \Phi_a}` and the attention :math:`u_q = w_q/\sum w`. The
+attention to the unmasked patches of area a is :math:`A_a`. With latents z, the loss (Lemma A.8) is
 
 .. math:: \ell = \tfrac12\big[z_m^2 (1 - A_m)^2 + \sum_{a \neq m} z_a^2 A_a^2\big].
 
-`key_increment` differentiates the loss by the score of an arbitrary key. The loss depends on all
-other keys only through sums, so the derivative holds for areas of any size. Minus the derivative is
-:math:`u_q (b_q - r)`. For an unmasked key, :math:`b_q` is :math:`z_m^2 (1 - A_m)` in area m and
-:math:`-z_a^2 A_a` in another area a; for a masked key, it is 0. The mean of b is :math:`r = \sum_q
-u_q b_q = z_m^2 A_m (1 - A_m) - \sum_{a \neq m} z_a^2 A_a^2`. Sums of :math:`u_q (b_q - r)` over
+`key_increment` differentiates the loss by the score of one key q. All other keys enter the loss
+only through sums, so the result holds for areas of any size: the derivative is :math:`-u_q (b_q -
+r)`. For an unmasked key q, :math:`b_q` is :math:`z_m^2 (1 - A_m)` in area m and :math:`-z_a^2 A_a`
+in another area a; for a masked key, it is 0. The mean of :math:`b_q`, weighted by the attention, is
+:math:`r = z_m^2 A_m (1 - A_m) - \sum_{a \neq m} z_a^2 A_a^2`. Sums of :math:`u_q (b_q - r)` over
 keys give the rates beta of Ups (Lemma 5.2) and, with the factor :math:`z_a`, alpha of Phi (Lemma
 5.1). A step of gradient descent changes the entries of Q as follows,
 
@@ -47,7 +48,7 @@ def key_increment(kind: str) -> sympy.Expr:
     The key is unmasked in p's area m (`kind` is ``"own"``), unmasked in another area i
     (``"other"``), or masked (``"masked"``). The result contains the attention u to the key, the
     attention A_m and A_i to areas m and i, and their latents z_m and z_i. The result also contains
-    Sigma, the sum of z^2 A^2 over all areas except m and i.
+    Sigma, the sum of (latent times attention)^2 over all other areas.
     """
     score, total, B = sympy.symbols("s R B", real=True)
     in_own, in_other, in_rest = sympy.symbols("R_m R_i S_R", real=True)
@@ -80,7 +81,7 @@ def feature_increment(kind: str) -> sympy.Expr:
 
 
 def balanced(increment: sympy.Expr) -> sympy.Expr:
-    """Replace Sigma by r in an increment, which gives it the form u (b - r) of Lemma 5.2."""
+    """Express Sigma of `key_increment` by the mean r, for the form u (b - r) of Lemma 5.2."""
     rest = z_m**2 * A_m * (1 - A_m) - z_i**2 * A_i**2 - r
     return sympy.factor(sympy.expand(increment.subs(Sigma, rest)))
 
@@ -187,7 +188,7 @@ class Cluster:
 
     @property
     def mean(self) -> sympy.Symbol:
-        """Symbol of r, the attention-weighted mean of b_q over all keys q of this cluster."""
+        """Symbol of r, the attention-weighted mean of b_q (Lemma 5.2) over the cluster's keys q."""
         return sympy.Symbol(f"{r.name}{self.slots[0].cluster}", real=True)
 
     def cells(self, slot: Slot) -> list[tuple[sympy.Symbol, sympy.Expr, sympy.Expr]]:
@@ -206,7 +207,7 @@ class Cluster:
         return h * sympy.exp(ups + self.named("z", slot) * phi)
 
     def definitions(self) -> dict[sympy.Expr, sympy.Expr]:
-        """Definitions of the total weight N, of the attention A to each area, and of r."""
+        """Definitions of the total weight N, of the attention A to each area, and of r (`mean`)."""
         weights, shares = [], {}
         for slot in self.slots:
             cells = self.cells(slot)
@@ -233,7 +234,7 @@ class Cluster:
         return sympy.factor(model.area_loss(self.own, {})) + self.others() / 2
 
     def rates(self) -> dict[sympy.Symbol, sympy.Expr]:
-        """Mapping from each scalar to minus the loss's derivative by it, before the expectation."""
+        """Minus the derivative of the loss by each scalar, for one mask and given latents."""
         rates: dict[sympy.Symbol, sympy.Expr] = {}
         for position, slot in enumerate(self.slots):
             kind, here = OTHER if position else OWN, (self.named("z", slot), self.named("A", slot))
@@ -253,7 +254,7 @@ class Cluster:
 
 
 def push(kind: str, attention: sympy.Expr, latent: sympy.Expr, area: sympy.Expr) -> sympy.Expr:
-    """Minus the derivative of the loss by the score of one key, in the form u (b - r).
+    """Minus the derivative of the loss by the score of one key, as u (b - r) of Lemma 5.2.
 
     `kind` is ``"own"``, ``"other"`` or ``"masked"``. `attention` is u, the attention to the key, or
     the attention to all keys of its area. `latent` is the latent of this area, and `area` the

@@ -2,9 +2,9 @@ r"""Minimum number P of patches at which the paper's statements about large P ar
 
 The statements fix the exponents of the area sizes :math:`C_g = P^{\kappa_c}` (global) and
 :math:`C_s = P^{\kappa_s}` (local). A statement is visible if its powers of P, such as
-:math:`P^{0.01}` in the threshold of stage 1, exceed its constants. The ratio rho(0) is exact for
-every P (`initial_ratio`). The motion of Phi_m and Phi_0 is that of `leading_motion`, which assumes
-large rho(0), z = 1 and small attention to the own area; hence the results are estimates.
+:math:`P^{0.01}` in the threshold of stage 1, exceed its constants. The ratio rho(0) of the initial
+rates of Phi of the global and own area is exact. The motion of both Phi is estimated by
+`leading_motion`, for large rho(0), z = 1 and small attention to the own area.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ P, C_global, C_local, masked, gamma = NOTATION.symbols("P C_global C_local maske
 rho0 = NOTATION.symbol("rho0")
 
 Condition = Callable[[Any, Any, float], bool]
-"""Function of P, rho(0) and Delta that returns whether a statement of the paper is visible."""
+"""Whether a statement of the paper is visible, as a function of P, rho(0) and Delta."""
 MOST = 1500.0
 """Maximum of ln P in the search; if no P below it is large enough, the result is infinite."""
 FINE = 1e-3
@@ -79,20 +79,20 @@ def first_phase(size: Any, ratio: Any, gap: float) -> bool:
 
 
 def threshold_before_switch(size: Any, ratio: Any, gap: float) -> bool:
-    r"""Whether :math:`\Phi_0` is below :math:`-(\Delta/2 - 0.01) \ln P` when rho reaches 1.
+    r"""Whether :math:`\Phi_0` passes the threshold of stage 1 before rho falls to 1.
 
-    At leading order, rho reaches 1 at :math:`\Phi_0 = -\tfrac12 \ln(2 \rho_0 / 3)`. The arguments
-    are P = `size`, rho_0 = `ratio` and Delta = `gap`.
+    The threshold is :math:`-(\Delta/2 - 0.01) \ln P`. At leading order, rho is 1 at :math:`\Phi_0 =
+    -\tfrac12 \ln(2 \rho(0) / 3)`. The arguments are P = `size`, rho(0) = `ratio` and Delta = `gap`.
     """
     _, at_switch, _ = _motion()
     return bool(at_switch(ratio) <= -(gap / 2 - float(SLACK)) * mpmath.log(size))
 
 
 def growth_in_stage_1(size: Any, ratio: Any, gap: float) -> Any:
-    r"""Relative growth of A_m until the end of stage 1, :math:`e^{\Phi_m} - 1` at leading order.
+    r"""Relative growth of the attention to the own area in stage 1, at leading order.
 
-    Stage 1 ends at :math:`\Phi_0 = -(\Delta/2 - 0.01) \ln P`. The arguments are P = `size`, rho(0)
-    = `ratio` and Delta = `gap`.
+    It is :math:`e^{\Phi_m} - 1` at the end of stage 1, :math:`\Phi_0 = -(\Delta/2 - 0.01) \ln P`.
+    The arguments are P = `size`, rho(0) = `ratio` and Delta = `gap`.
     """
     own, _, _ = _motion()
     passed = (size ** (gap - 2 * float(SLACK)) - 1) / (2 * ratio)
@@ -100,11 +100,11 @@ def growth_in_stage_1(size: Any, ratio: Any, gap: float) -> Any:
 
 
 def change_after_switch(size: Any, ratio: Any, gap: float) -> Any:
-    r"""Change of :math:`\Phi_0` after rho reaches 1, divided by :math:`\Phi_0` at that time.
+    r"""Change of :math:`\Phi_0` after rho falls to 1, divided by :math:`\Phi_0` at this time.
 
-    Let t be the time and a the initial rate of :math:`\Phi_m`. At leading order rho reaches 1 at a
-    t = 1/3. The change is measured until a t = 1, where :math:`\Phi_m` diverges. The arguments are
-    P = `size`, rho(0) = `ratio` and Delta = `gap`.
+    At leading order :math:`\Phi_m` diverges, at a time that is the inverse of its initial rate. The
+    change is measured until then; rho is 1 at about a third of this time. The arguments are P =
+    `size`, rho(0) = `ratio` and Delta = `gap`.
     """
     del size, gap
     _, at_switch, at_end = _motion()
@@ -120,7 +120,7 @@ def _ratio() -> Callable[..., Any]:
 
 @cache
 def _motion() -> tuple[Callable[..., Any], ...]:
-    """Phi_m of the scaled time, then Phi_0 of rho(0), when rho is 1 and at scaled time 1."""
+    """Functions: Phi_m of the scaled time; Phi_0 at rho = 1, and at scaled time 1, of rho(0)."""
     motion = leading_motion()
     at_switch = motion.Phi_0.subs(motion.scaled, motion.switch)
     at_end = motion.Phi_0.subs(motion.scaled, 1)

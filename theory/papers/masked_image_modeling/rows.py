@@ -157,9 +157,9 @@ class Rows:
 
     @cached_property
     def references(self) -> IntArray:
-        """State indices of Phi_m and Phi_0, and numbers of the local and the global row type.
+        """State indices of a local row's Phi_m and Phi_0; indices of local and global row type.
 
-        The first three numbers are -1 if no patch is in a local area.
+        The own area is m, the global area 0. The first three are -1 if no patch is in a local area.
         """
         near, far = self.views
         if near is None:
@@ -169,7 +169,7 @@ class Rows:
         return np.array(indices, dtype=np.int64)
 
     def roles(self, local: bool) -> tuple[str, str, list[str]]:
-        """Names of the row type of `views`, of its Phi of the own area, and of its other scalars.
+        """Names: local or global row type of `views`, its Phi of the own area, its other scalars.
 
         Phi of the global area is not among the other scalars of a local row type.
         """
@@ -184,8 +184,8 @@ class Rows:
     def attention_map(self, state: FloatArray, cluster: int = 0, z: float = 1.0) -> FloatArray:
         """Attention between all patches on an unmasked image of a cluster, shape (P, P).
 
-        Every query is the token of a masked patch, its position, because only masked patches add to
-        the loss. Every latent has the value z; `state` is a state of the reduced problem.
+        Every query p is a masked patch, with its position e_p as token, because only masked patches
+        add to the loss. Every latent has the value z; `state` is a state of the reduced problem.
         """
         areas, P = self.parameters.area_ids, self.parameters.P
         feature, scores = feature_offsets(areas)[cluster] + areas[cluster], np.empty((P, P))
@@ -201,7 +201,7 @@ class Rows:
     def pairs(self, kind: int, index: int) -> IntArray:
         """Pairs (p, feature) whose Phi is the scalar `index` of the state, shape (pairs, 2).
 
-        The number of the row type is `kind`; the result is empty if `kind` is -1 (no row type).
+        The index of the row type is `kind`; the result is empty if `kind` is -1 (no row type).
         """
         if kind < 0:
             return np.empty((0, 2), dtype=np.int64)
@@ -225,7 +225,7 @@ class Rows:
         """Mapping from each scalar to the entries of Q it stands for, shape (records, entries).
 
         The arrays `positions`, shape (records, P, P), and `features`, shape (records, P, features),
-        hold the correlations Ups_{p -> q} and Phi_{p -> v} at several records.
+        hold the correlations Ups_{p -> q} and Phi_{p -> v} at the recorded steps of a run.
         """
         result: dict[str, FloatArray] = {}
         names = iter(self.scalars)

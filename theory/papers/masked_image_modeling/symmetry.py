@@ -11,8 +11,8 @@ patches q of one colour have equal :math:`\Upsilon_{p\to q}`, and areas of one c
 Proof. Masks are exchangeable, so the increment of :math:`\Upsilon_{p\to q}` depends only on the
 areas that contain q, and on the composition of these areas and of their clusters. The composition
 of an area or cluster is its number of patches for each pair of values of Ups and Phi. In a stable
-colouring, the compositions are the same for all q of one colour. Entries of one colour start equal
-and therefore stay equal. The orbits of automorphisms can only be finer than these classes.
+colouring, the compositions are the same for all q of one colour. Entries of Q for vertices of one
+colour start equal and stay equal. The orbits of automorphisms can only be finer than these classes.
 
 The name of a class has one word for each cluster, or a single word if all clusters have the same.
 The word *own* denotes the area of p, *global* the global area, and *other* another local area

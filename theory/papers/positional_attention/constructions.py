@@ -1,22 +1,21 @@
 r"""Theorem 3.2: transformers that generalize although patches do not attend to their own set.
 
 The logits of a shift are :math:`A_{ij} = s` if the set of patch j follows the set of patch i, else
-0, so every patch attends to the next set. In the limit of large s, F is :math:`\sum_l
-C\,act(D\alpha z_l/C)`, as for attention to the own set, because only rows are permuted.
+0. For large s every patch attends to the next set, and with the sums :math:`z_l` of the sets, F is
+:math:`\sum_l C\,act(D\alpha z_l/C)`, as for attention to the own set: only rows are permuted.
 
-If sets attend in pairs, the logits form a Gram matrix, which is symmetric and positive
-semidefinite. For positive a and g, the entries of this matrix are a for the partner set, a - g for
-the own set, and a + (C-1) g on the diagonal. The eigenvalues of this matrix are 2Ca, Cg and 0, so
-with a smaller diagonal it is not semidefinite. In each of its rows, the C largest entries off the
-diagonal are those of the partner set.
+If sets attend in pairs (`paired_logits`), the matrix of logits is symmetric and positive
+semidefinite. Its entries are a for the partner set, a - g for the own set, and a + (C-1) g on the
+diagonal, with a and g positive. Its eigenvalues are 2Ca, Cg and 0, so a smaller diagonal makes one
+negative. In each of its rows, the C largest entries off the diagonal are those of the partner set.
 
-Definition 2.2, as written, takes the C largest of :math:`\langle p_i, p_j\rangle` over all j,
-including :math:`j = i`. For the longest :math:`p_i`, Cauchy-Schwarz gives :math:`\langle p_i, p_j
-\rangle \leq |p_i|^2`, so patch i is among its own C largest, up to ties. Hence no Gram matrix has
-its C largest entries outside the own set in every row, and `overlap` computes results with and
-without the diagonal. The query and key maps are free, so `query_key` combines any logits with
-positional encodings of any regular Gram matrix. Hence one model can have logits and a Gram matrix
-whose largest entries off the diagonal are both outside the own sets.
+Definition 2.2, as written, takes the C largest inner products :math:`\langle p_i, p_j\rangle` of
+positional encodings over all j, including :math:`j = i`. For the longest encoding :math:`p_i`,
+Cauchy-Schwarz gives :math:`\langle p_i, p_j \rangle \leq |p_i|^2`, so patch i is among its own C
+largest, up to ties. Hence no Gram matrix has its C largest entries outside the own set in every
+row, and `overlap` computes results with and without the diagonal. The query and key maps are free,
+so `query_key` combines any logits with any regular Gram matrix. Hence in one model the largest
+entries off the diagonal of both can be outside the own sets.
 
 Definition 2.2 and Theorem 3.2 are those of Jelassi, Sander, Li (2022).
 """
@@ -162,7 +161,7 @@ def sharp_error(law: tuple[int, int, float], p: int = 3, group: int = 1) -> Sign
 
 
 def _jumped(law: FloatArray, jumps: list[tuple[int, float]], margin: int) -> FloatArray:
-    """Law of a sum plus one independent group of sets; `margin` values at each end stay zero."""
+    """Law of a sum plus an independent jump; `margin` entries at each end of the law stay 0."""
     new = np.zeros_like(law)
     low, high = margin, law.size - margin
     for jump, weight in jumps:

@@ -115,7 +115,7 @@ class SetLaw:
 
     @property
     def mixed_share(self) -> float:
-        """Probability under Assumption 1 that the patches are neither all +1 nor all -1."""
+        """Probability, under Assumption 1, that a random set is neither all +1 nor all -1."""
         return float(1 - 2 * (self.q / 2) ** self.C)
 
     @property

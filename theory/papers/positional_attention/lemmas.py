@@ -1,8 +1,8 @@
 r"""Proofs of Lemmas 4.1, 4.2 and 4.3 by computation.
 
 For Lemma 4.1, the exact risk R of a small case has a free symbol for *every* off-diagonal entry of
-A. The derivatives of R are evaluated at a symmetric point. With the margin m = y F(X) of a sample
-X,
+A. The derivatives of R are taken at an A that is constant on its orbits. With the margin m = y
+F(X),
 
 .. math:: \frac{\partial R}{\partial A_{kl}}
    = -\sum_m \frac{1}{1 + e^m} \sum_{X:\, yF(X) = m} P(X)\, \frac{\partial (yF)}{\partial A_{kl}}
@@ -53,7 +53,7 @@ def small_law() -> list[tuple[int, tuple[int, ...], sympy.Expr]]:
 
 
 def gradient_profiles(law: Law) -> dict[tuple[int, int], Profile]:
-    """Derivatives of the risk at a symmetric point, by every off-diagonal entry (k, l) of A."""
+    """Derivatives of the risk by off-diagonal entries (k, l) of A, if A is constant on orbits."""
     free = free_matrix(SMALL.size)
     at_point, seen = _symmetric_point(free), sympy.symbols(f"x_0:{SMALL.size}", real=True)
     output = model.output(free, [alpha * x for x in seen], DEGREE)
@@ -146,9 +146,9 @@ def lemma_4_2(moment: Callable[[int], sympy.Expr] = centred_moment) -> Evidence:
 def lemma_4_3() -> Evidence:
     """Compute the factor polylog(d) that Lemma 4.3 needs for the increments at leading order.
 
-    With the scale s and ``sig`` = E[1/(1+e^F)], the increment of gamma needs the factor C p s (1 -
-    G/D) sig, which does not contain alpha and Gamma. With the same s and sig, the increment of rho
-    needs the factor C p s (G Xi / Gamma) sig. Whether the exact increments satisfy the lemma is
+    With the softmax scale s, the attention G/D to the own set and ``sig`` = E[1/(1+e^F)], the
+    increment of gamma needs the factor C p s (1 - G/D) sig, free of alpha and Gamma. The increment
+    of rho needs C p s (G Xi / Gamma) sig. Whether the exact increments satisfy the lemma is
     measured in runs (``polylog_gamma``).
     """
     hidden = sympy.simplify(leading_increment(gamma) / increment_scale())

@@ -7,14 +7,14 @@ feature, so the best :math:`w_j` are multiples of the feature, and the score is
 below is that for y = +1, averaged over the signal sets.
 
 With equal weights, the score is Z, the sum of all values. For y = +1, Z is C plus a walk of D - C
-independent steps in {-1, 0, 1}. This walk is a mixture of simple symmetric walks, so P(walk = k)
-decreases in |k| in steps of two. Hence :math:`P(Z = k \mid +) \geq P(Z = k \mid -)` for k > 0, and
-the best link is sign(Z), with error P(Z < 0) + P(Z = 0)/2. The error of sign(Z) exceeds 1/8 if m =
-q(D - C) is above about :math:`c\, C^2`, where :math:`c \to 1/\Phi^{-1}(7/8)^2` as C grows.
+independent steps in {-1, 0, 1}. The walk is a mixture of simple symmetric walks, so P(walk = k)
+does not increase if abs(k) grows by 2. Hence Z = k > 0 is at least as probable for y = +1 as for y
+= -1, and the best link is sign(Z), with error P(Z < 0) + P(Z = 0)/2. The error of sign(Z) exceeds
+1/8 if m = q(D - C) is above about :math:`c\, C^2`, with c near `gaussian_crossing` for large C.
 
 With unequal weights and an increasing link, the error can be smaller. If the weights of one set are
-slightly reduced, the sign of the score is that of Z unless Z = 0. If Z = 0, the set with reduced
-weights decides the sign, mostly correctly, because it is rarely the signal set.
+slightly reduced, the sign of the score is that of Z unless Z = 0. If Z = 0, the score has the sign
+opposite to the sum of this set, which is mostly correct, because this set is rarely the signal set.
 
 With unequal weights and any link, the weights :math:`3^j` encode all of x in the score, so some
 link has the error of the best classifier, `data_law.bayes_error`. Probabilities are exact if q is a
@@ -33,16 +33,16 @@ number of patches at -1. This comparison is the rule sign(Z), because Z is :math
 
 With N samples, patches outside the signal sets carry no information on the partition. Let the
 algorithm know the signal sets of all samples, which are k of the L sets, and whether the signal set
-of the test point is among these k sets. If the test point has a new signal set, the k sets are
+of the test point is among these k sets. If the test point has another signal set, the k sets are
 independent of its label, and the partition of the other D - kC patches is uniform, so sign(Z) on
-these patches is optimal. Knowing these sets does not increase the error, so without this knowledge
+these patches is optimal. Knowing the k sets does not increase the error, so without this knowledge
 
 .. math:: \text{error} \geq E_k\big[(1 - k/L)\, \mathrm{errZ}(D - kC, C, q)\big],
 
-with errZ the error of sign(Z) and k the number of distinct sets in N draws. Let C and m = q(D - C)
-be fixed. If errZ exceeds a fixed error, the bound exceeds this error for all N up to order D. If m
-is small against C^2, errZ is o(1), and the bound and the theorem are void, because only the feature
-must be learned.
+with errZ the error of sign(Z) and k the number of distinct sets in N draws. At fixed C and m = q(D
+- C), the bound exceeds any error below errZ for all numbers N of samples up to order D. If m is
+small against C^2, the error errZ of sign(Z) is o(1), and the bound and the theorem are void,
+because only the feature must be learned.
 
 The theorems are those of Jelassi, Sander, Li (2022).
 """
@@ -157,7 +157,7 @@ def best_link_error(weights: Sequence[int], partition: Partition, q: Probability
     """Error of the best function of the score sum_j w_j x_j with given integer weights w_j.
 
     The law of the score for y = -1 is the mirror image of its law for y = +1. The minimum error is
-    half of the sum over all scores of the smaller probability, given y = +1 or given y = -1.
+    half of the sum over all scores of the smaller of P(score | y = +1) and P(score | y = -1).
     """
     law = score_law(weights, partition, q)
     return np.minimum(law, law[::-1]).sum() / 2
@@ -202,7 +202,7 @@ def best_weights(partition: Partition, q: float, largest: int) -> tuple[float, t
 
 
 def limit_error(C: int, m: float) -> float:
-    """Error of sign(Z) in the limit of large D at fixed `m` = q(D - C), from the Skellam law."""
+    """Error of sign(Z), Z the sum of all values, for D -> inf at fixed `m` = q(D - C) (Skellam)."""
     from scipy.special import ive
 
     law = ive(np.arange(C + 1), m)

@@ -11,7 +11,7 @@ and :math:`d\log G`.
   true set, :math:`G \geq D/2`. In the paper, Event II ends at ``T1_paper``, when :math:`\gamma`
   exceeds the maximum of :math:`|\rho|` over the run; this time depends on the length of the run.
 - Event III is a second growth of alpha. If alpha falls after ``T1``, Event III starts at the
-  minimum of alpha before alpha exceeds alpha(T1) by 5 %. Event III is reported only if alpha
+  minimum of alpha, searched until alpha is 5 % above alpha(T1). Event III is reported only if alpha
   exceeds alpha(T1) at the end of the run.
 
 ``patch_association`` (Definition 2.2) holds if, in every row of A, all entries inside the row's own

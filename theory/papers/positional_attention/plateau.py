@@ -1,8 +1,8 @@
 r"""The plateau of Event I: sign of the rate of gamma - rho.
 
-While v grows, A is still 0 off its diagonal. With :math:`E = e^{s\beta}` and the scale s, an entry
-of S is :math:`\xi = 1/(E + D - 1)` off the diagonal and :math:`E\xi` on the diagonal. A patch of
-value x has the preactivation
+While v grows, A is still 0 off its diagonal beta. With :math:`E = e^{s\beta}` and the scale s, an
+entry of the attention S is :math:`\xi = 1/(E + D - 1)` off the diagonal and :math:`E\xi` on the
+diagonal. With Z the sum of all values, a patch of value x has the preactivation
 
 .. math:: O_x = \alpha U_x, \qquad U_x = D\,\xi\,(\kappa x + Z), \qquad \kappa = E - 1. \qquad (1)
 
@@ -18,12 +18,12 @@ The sum of the bracket over i is 0, so the linear part of act does not contribut
 .. math:: T = \sum_i U_i^{p-1}
    \Big(\frac{(D-1)(z_i - x_i)}{(C-1)(D-C)} - \frac{Z - x_i}{D-C}\Big). \qquad (3)
 
-At beta = 0 all :math:`U_i` are equal, T is 0, and A does not move.
+At beta = 0 all :math:`U_i` of (1) are equal, so T is 0, and A does not move.
 
 **Assumption 1.** F depends only on the numbers of random patches at +1 and at -1, and all
-arrangements with the same numbers are equally likely. The C-1 other patches in the set of a random
-patch i have the same mean :math:`\bar x_{-i}` as all other random patches, and the random patches
-have the mean :math:`\bar x`. Under Assumption 1, equation (3) becomes
+arrangements with the same numbers are equally likely. Let :math:`\bar x` be the mean of all random
+patches, and :math:`\bar x_{-i}` that of all except patch i, which is also the expected mean of the
+other patches in its set. Equation (3) becomes
 
 .. math:: T = C\,\Big\{U_{+}^{p-1} (1 - \bar x) - \frac{1}{D-C} \sum_{i\ random}
    U_i^{p-1} (1 - \bar x_{-i})\Big\}, \qquad (4)
@@ -32,42 +32,43 @@ and the expectation of T is a sum over :math:`O(D^2)` pairs of numbers. If rando
 only whole sets are exchangeable. The expectation of T is then a sum over the types of one set, and
 the law of all other sets is a convolution.
 
-**Many patches at fixed q.** Let :math:`\sigma^2 = q(D-C)`; :math:`\zeta = Z/\sigma` becomes normal
-with mean :math:`C/\sigma`. On the plateau F is small, :math:`F = \tau\zeta^p + r\tau\zeta` with r
-the ratio of the two coefficients. The rate of alpha is zero if
+**Many patches at fixed q.** Let :math:`\sigma^2 = q(D-C)`; for large D, :math:`\zeta = Z/\sigma` is
+normal with mean :math:`C/\sigma`. On the plateau the output is small, :math:`F = \tau\zeta^p +
+r\tau\zeta` with coefficients :math:`\tau` and :math:`r\tau`. The rate of alpha is zero if
 
 .. math:: \tau = \frac{2C}{\sigma}\,\frac{p\,p!! + r}{N}, \qquad
    N = p\,(2p-1)!! + (p+1)\,p!!\,r + r^2, \qquad
    r^{p/(p-1)}\,\tau = \nu^{p/(p-1)} D. \qquad (5)
 
-The leading part of T in (4) is a positive factor times :math:`\kappa` times
+To leading order, :math:`E[\varsigma T]` is then a positive factor times :math:`\kappa` times
 
 .. math:: h\,C - q + \frac{\kappa}{4}(1-q), \qquad
    h = \frac12 - \frac{(p\,p!! + r)\,((2p-3)!!/(p-2)!! + r)}{2N}. \qquad (6)
 
 For beta > 0, gamma grows faster than rho if q is below :math:`q_c = (hC + \kappa/4)/(1 +
 \kappa/4)`. As :math:`\nu D^{3(p-1)/(2p)} \to 0`, the number h of (6) tends to
-:math:`(p-1)/(2(2p-1))`. With this limit of h, gamma grows faster than rho at every q if p = 3 and C
->= 5. At a fixed nu the linear part of F dominates for large D, where h tends to 0 and :math:`q_c`
-to :math:`\kappa/(4+\kappa)`.
+:math:`(p-1)/(2(2p-1))`; gamma then grows faster than rho at every q if p = 3 and C >= 5. At a fixed
+nu > 0 the linear part of F dominates for large D, h tends to 0, and :math:`q_c` tends to
+:math:`\kappa/(4+\kappa)`.
 
-**Many patches at a fixed mean** :math:`\lambda = q(D-C)`. For large D, F becomes :math:`a Z^p + b
-Z` with constants a and b, and T of (4) becomes :math:`C\{(\kappa + Z)^{p-1} - Z^{p-1}\}`. With w(k)
-the mean of :math:`\varsigma` on Z = k,
+**Many patches at a fixed mean** :math:`\lambda = q(D-C)`. For large D, F becomes a polynomial
+:math:`F(Z) = a Z^p + b Z`, and T of (4) becomes :math:`C\{(\kappa + Z)^{p-1} - Z^{p-1}\}`. Let
+:math:`w(k) = P(Z = k)/(1 + e^{F(k)})`. With Bessel functions I for the law of Z, and at a zero rate
+of alpha,
 
 .. math:: \frac{w(k)}{w(-k)} = \frac{I_{k-C}(\lambda)}{I_{k+C}(\lambda)}\,e^{-F(k)}, \qquad
    \sum_{k>0} k\,F'(k)\,(w(k) - w(-k)) = 0. \qquad (7)
 
-The logarithm of the quotient of Bessel functions, divided by k, decreases with k (measured, not
-proved), but F(k)/k does not decrease. Hence w(k) - w(-k) changes its sign once as k grows, from +
-to -. For p = 3, F' increases with k, so this sign change of w(k) - w(-k) implies :math:`E[\varsigma
-Z] \geq 0`. For p = 3 and beta > 0, therefore :math:`E[\varsigma T] = C\kappa\,E[\varsigma(\kappa +
-2Z)] > 0`, and gamma grows faster than rho at every mean.
+In (7) the logarithm of the quotient of Bessel functions, divided by k, decreases with k (measured,
+not proved), but F(k)/k does not decrease. Hence w(k) - w(-k) changes its sign once as k grows, from
++ to -. For p = 3, F' increases with k, so the sum in (7) implies :math:`E[\varsigma Z] \geq 0`. For
+p = 3 and beta > 0, therefore :math:`E[\varsigma T] = C\kappa\,E[\varsigma(\kappa + 2Z)] > 0`, and
+gamma grows faster than rho at every mean :math:`\lambda`.
 
-At a fixed mean of :math:`q(D-C)`, :math:`\alpha^p` is a/D, or :math:`(b/(\nu D))^p` for large
-:math:`\nu D^{1-1/p}`. The rate (2) therefore falls like :math:`D^{-2}` first, and like
-:math:`\nu^{-p} D^{-(p+1)}` for larger D. `dynamics.verdicts.positional_attention.plateau` measures
-whether the sign of the rate of gamma - rho on the plateau predicts the end of training.
+With the a and b of F(Z), the plateau has :math:`\alpha^p = a/D`, or :math:`\alpha = b/(\nu D)` if
+:math:`\nu D^{1-1/p}` is large. The rate (2) of gamma - rho therefore falls like :math:`D^{-2}`
+first, and like :math:`\nu^{-p} D^{-(p+1)}` for larger D. Whether its sign predicts the end of
+training is measured in `dynamics.verdicts.positional_attention.plateau`.
 """
 
 from __future__ import annotations
@@ -183,7 +184,7 @@ class Plateau:
 
     @cached_property
     def powers(self) -> tuple[Array, Array]:
-        """Sums of U^p and of U over all patches, for all pairs (a, b) of patches at +1 and -1.
+        """Sums of U^p and of U of (1) over all patches, for a random patches at +1 and b at -1.
 
         The output F is alpha^p times the first sum, plus nu alpha times the second sum.
         """
@@ -194,7 +195,7 @@ class Plateau:
         return np.asarray(main), np.asarray(linear)
 
     def weights(self, alpha: float) -> Array:
-        """Weight 1/(1 + e^F) of equation (2), for all pairs (a, b) of patches at +1 and -1."""
+        """Weight 1/(1 + e^F) in equation (2), for a random patches at +1 and b at -1."""
         main, linear = self.powers
         return np.asarray(expit(-(alpha**self.p * main + self.nu * alpha * linear)))
 
@@ -219,7 +220,7 @@ class Plateau:
 
     @cached_property
     def moments(self) -> Array:
-        """Mean of T (equation (3)) times probability, for all a patches at +1 and b at -1."""
+        """Mean of T of (3) given a random patches at +1 and b at -1, times its probability."""
         D, C, random = self.D, self.law.C, self.D - self.law.C
         plus, minus = np.ogrid[: random + 1, : random + 1]
         chance, mates = self.numbers
@@ -232,7 +233,7 @@ class Plateau:
         return np.asarray(moments / random)
 
     def tilt(self, alpha: float) -> float:
-        """Expectation of T / (1 + e^F), which has the sign of the rate of gamma - rho."""
+        """Expectation of T / (1 + e^F), with T of (3) and the sign of the rate of gamma - rho."""
         return float((self.weights(alpha) * self.moments).sum())
 
     def lead(self, alpha: float) -> float:

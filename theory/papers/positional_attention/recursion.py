@@ -1,7 +1,7 @@
 r"""Reduced dynamics: gradient descent on (P) as a recursion on (alpha, gamma, rho).
 
-The label is y = +1; the risk for y = -1 is the same, because act is odd. With h_Z(a, b) the
-contribution of a set of type (a, b) to the output, and Z the sum of all values,
+The label is y = +1; the risk for y = -1 is the same, because act is odd. With random sets of types
+(a_l, b_l), the sum Z of all values, and h_Z(a, b) the output of a set of type (a, b),
 
 .. math::
    F = h_Z(C, 0) + \sum_{l=1}^{L-1} h_Z(a_l, b_l), \qquad R = E \log(1 + e^{-F}),
@@ -78,10 +78,10 @@ def leading_increment(theta: sympy.Symbol) -> sympy.Expr:
 
 
 def through_softmax(quantity: sympy.Expr, name: sympy.Expr, theta: sympy.Symbol) -> sympy.Expr:
-    """Derivative of a quantity that is linear in the entries of S by theta = gamma or rho.
+    """Derivative by theta, gamma or rho, of a quantity that is linear in the entries of S.
 
-    The quantity is T/N with the total weight N of a row, so the derivative is (T' - (T/N) N')/N. In
-    the result, weights divided by N are entries of S, and the symbol `name` stands for T/N.
+    The quantity is T/N, with N the sum of exponentials in a row of the softmax, so the derivative
+    is (T' - (T/N) N')/N. The result contains entries of S, and the symbol `name` in place of T/N.
     """
     weights = model.orbit_attention()
     moving = model.ATTENTION["gamma" if theta == gamma else "rho"]

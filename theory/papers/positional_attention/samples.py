@@ -64,8 +64,8 @@ class SignalSets:
     def _mixed_set(self, chance: FloatArray) -> FloatArray:
         """Map uniform numbers to the values of a mixed random set, both of shape (count, set size).
 
-        Patches are drawn in sequence. As long as all earlier patches have the same sign, the
-        probability of this sign is multiplied by the probability that a later patch lacks it.
+        Patches are drawn in sequence. After patches of only one sign, the weight q/2 of this sign
+        is multiplied by the probability that some later patch lacks it.
         """
         plain, x = self.q / 2, np.empty_like(chance)
         # `plus`: all patches so far are +1; `minus`: all patches so far are -1.

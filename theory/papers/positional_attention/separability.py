@@ -3,49 +3,49 @@ r"""Condition under which the model with three scalars can classify every sample
 Let :math:`\kappa` be the maximum of :math:`|z|/C` for a random set with the sum z. The maximum
 kappa is 1 under Assumption 1, and :math:`1 - 1/C` for mixed random sets and q < 1. At full
 attention (:math:`\Lambda = \Gamma = 1/C`, :math:`\Xi = 0`) every patch of a set has the attended
-value z/C, so a sample with y = +1 has
+value z/C. A sample with y = +1 and random sets l of sum :math:`z_l` then has the output
 
 .. math:: F = C\,act(D\alpha) + \sum_{l} C\,act(D\alpha z_l / C). \qquad (1)
 
-F is smallest if every random set has :math:`z = -\kappa C`; its part of degree p is then :math:`C
-(D\alpha)^p (1 - (L-1) \kappa^p)`, and its linear part is :math:`\nu D\alpha\,C (1 - (L-1)\kappa)`.
+This F is smallest if every random set has :math:`z_l = -\kappa C`; its parts of degree p and 1 are
+then :math:`C (D\alpha)^p (1 - (L-1) \kappa^p)` and :math:`\nu D\alpha\,C (1 - (L-1)\kappa)`.
 
 **Proposition.** Let q < 1. Some (alpha, gamma, rho) has yF > 0 on every sample of the law if and
 only if :math:`(L-1)\,\kappa^p < 1` (`criterion`). If :math:`(L-1)\,\kappa^p \geq 1` and L >= 3, the
-error is positive at every state, and alpha is bounded along every flow.
+error is positive at every (alpha, gamma, rho), and alpha is bounded along every gradient flow.
 
-**Criterion below 1.** In (1), yF > 0 for a large alpha and attention close to full (beta = gamma,
-and rho much smaller). The signs do not depend on beta, because gamma and rho are free.
+**Criterion below 1.** By (1), yF > 0 on every sample for a large alpha and attention close to full
+(beta = gamma, and rho much smaller). Any beta is possible, because gamma and rho are free.
 
-**Criterion at least 1.** Let y = 1, and let every random set have z = -kappa C; a mixed set then
-has C-1 patches at -1 and one at 0. Let the attention inside the own set be :math:`1 - e`. By
-symmetry S is doubly stochastic, so the mean attended values u of signal patches and v of random
-patches satisfy
+**Criterion at least 1.** Let y = +1, and let every random set have the sum -kappa C; a mixed set
+then has C-1 patches at -1 and one at 0. Let e be the attention of a patch to all other sets. By
+symmetry the attention is doubly stochastic, so the mean attended value u of signal patches and the
+mean v of random patches satisfy
 
 .. math:: u = 1 - e (1+\kappa), \qquad u + (L-1)\,v = 1 - (L-1)\,\kappa =: -k. \qquad (2)
 
-The linear part of F has the sign of -k, and k >= 0. The number k is 0 only for kappa = 1 and L = 2;
-in this case F is 0 by the exchange of the two sets. Let H be the part of F of degree p.
+The linear part of F has the sign of -k, and k >= 0. This k is 0 only for kappa = 1 and L = 2; then
+F = 0 by the exchange of the two sets. Let :math:`(D\alpha)^p H` be the part of F of degree p.
 
 - If no random patch has a positive attended value (always for L >= 4), Jensen's inequality gives
-  :math:`H \leq C (u^p + (L-1) v^p)`. This bound on H is :math:`C (1 - (L-1) \kappa^p) \leq 0` at e
-  = 0, decreases with e while :math:`u > |v|`, and is at most :math:`-(L-2)\,C |v|^p` for larger e.
-- If some random patch has a positive attended value, then L = 3 and kappa < 1, hence C >= 5;
-  attended values of random patches are then at most Xi, and :math:`\Gamma < \Xi`. Let h be the
-  attended value of the patches at -1, and :math:`h_0 \leq \Xi` that of the patches at 0. The sum of
-  u and h is :math:`\Gamma - (2C-3)\,\Xi \leq -(2C-4)\,\Xi`. For any signs of u and h, a negative
-  term of :math:`H = C u^p + 2(C-1) h^p + 2 h_0^p` outweighs all positive terms.
+  :math:`H \leq C (u^p + (L-1) v^p)`. This bound on H is, at e = 0, :math:`C (1 - (L-1) \kappa^p)
+  \leq 0`. It decreases with e while :math:`u > |v|`, and then is at most :math:`-(L-2)\,C |v|^p`.
+- If some random patch has a positive attended value, then L = 3 and kappa < 1, and the criterion
+  requires C >= 5. Attended values of random patches are then at most the attention :math:`\Xi` to a
+  patch of another set, and :math:`\Gamma < \Xi`. With the attended values h of the patches at -1
+  and h_0 of those at 0, :math:`H = C u^p + 2(C-1) h^p + 2 h_0^p` and :math:`u + h = \Gamma -
+  (2C-3)\,\Xi \leq -(2C-4)\,\Xi`, so a negative term of H outweighs all positive ones.
 
-Hence F < 0 for every alpha > 0. For alpha < 0, the sample whose random patches are all 0 has F < 0.
+Hence F < 0 for every alpha > 0. For alpha < 0, F < 0 if all random patches are 0.
 
-S lies in a compact set, so :math:`F \leq -c\,\alpha` or :math:`F \leq -c\,\alpha^p` with c > 0.
-With P the probability of the samples with this F < 0, the risk is :math:`R \geq P \log(1 +
-e^{-F})`. The risk decreases along every flow, so its lower bound also bounds alpha. If yF > 0 on
-every sample, alpha is unbounded, because :math:`\alpha\,\partial (yF) / \partial\alpha > 0` on
-every sample for large alpha.
+**Bound on alpha.** The attention lies in a compact set, so these samples have :math:`F \leq
+-c\,|\alpha|` or :math:`F \leq -c\,|\alpha|^p` with c > 0. With their probability P, the risk is at
+least :math:`P \log(1 + e^{-F})`. This bound grows with :math:`|\alpha|`, but the risk decreases
+along every gradient flow, so alpha is bounded. If instead yF > 0 on every sample, alpha is
+unbounded, because for large alpha every yF increases with alpha.
 
 The plateau of Event I (`theory.papers.positional_attention.plateau`) predicts whether the flow
-*reaches* attention close to full. With a large nu the flow may still converge to a positive error.
+*reaches* attention close to full. With a large linear part nu, it may still end at an error > 0.
 """
 
 from __future__ import annotations

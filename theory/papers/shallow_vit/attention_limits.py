@@ -1,11 +1,11 @@
 r"""Limits of attention without noise, and the assumptions of the paper on the start.
 
-**Attention.** The odds of a query are its attention to label-relevant tokens, divided by its
-attention to confusion tokens. A query of pattern j has the odds :math:`(n_*/n_\#) e^{\pm (B_{1j} -
-B_{2j})}`, with + for y = 1 and - for y = -1. The product of the odds in a positive and in a
-negative sample is :math:`(n_*/n_\#)^2` for every B, so training cannot change it (`odds_identity`).
-With :math:`q = n_*/n_\#` and :math:`s = e^{B_{1j} - B_{2j}}`, the attention to label-relevant
-tokens (mass) is bounded by
+**Attention.** The odds of a query are its attention to n_* label-relevant tokens, divided by its
+attention to n_# confusion tokens. With the scores B, a query of pattern j has the odds
+:math:`(n_*/n_\#) e^{\pm (B_{1j} - B_{2j})}`, with + for y = 1 and - for y = -1. The product of the
+odds in a positive and in a negative sample is :math:`(n_*/n_\#)^2` for every B, so training cannot
+change it (`odds_identity`). With :math:`q = n_*/n_\#` and :math:`s = e^{B_{1j} - B_{2j}}`, the
+attention to label-relevant tokens (mass) is bounded by
 
 .. math:: \text{mass}_+ \leq \frac{qs}{1 + qs}, \qquad \text{mass}_- \leq \frac{q}{q + s},
 
@@ -13,16 +13,15 @@ with equality in the limit of zero attention to all other patterns. The bounds i
 
 - No query pattern has both masses above q/(1+q), and the mean of both is at most q/(1+q)
   (`mean_is_bounded`).
-- Pattern 1 has n_* tokens in a positive sample and n_# tokens in a negative sample. The mean
-  attention over all queries is therefore largest at :math:`s = \sqrt q + 1 + 1/\sqrt q`; the
-  maximum is the `ceiling`.
+- Pattern 1 has n_* tokens in a positive sample and n_# tokens in a negative sample. Hence the mean
+  mass of all queries is at most the `ceiling`, its value at :math:`s = \sqrt q + 1 + 1/\sqrt q`.
 
-The ceiling is 1 only without confusion tokens. For the ceiling, half of all samples are assumed to
-be positive. In given samples, let a pattern's tokens in positive samples be the share a of all
-tokens, and its tokens in negative samples the share b. The queries of this pattern contribute at
-most the maximum of :math:`a\,\text{mass}_+ + b\,\text{mass}_-`, which is attained at :math:`s = (q
-\sqrt a - \sqrt b) / (q \sqrt b - \sqrt a)`. If one of a and b is at least :math:`q^2` times the
-other, the supremum of this contribution is the greater of a and b (`ceiling_of_samples`).
+This ceiling, for equally probable labels, is 1 only without confusion tokens. In
+`ceiling_of_samples`, let a pattern's tokens in positive samples be the share a of all tokens, and
+those in negative samples the share b. The queries of this pattern add to the mean mass at most the
+maximum of :math:`a\,\text{mass}_+ + b\,\text{mass}_-`, which is attained at :math:`s = (q \sqrt a -
+\sqrt b) / (q \sqrt b - \sqrt a)`. If a or b is at least :math:`q^2` times the other, the supremum
+is the greater of a and b instead.
 
 **Start.** The rows of :math:`W_O^{(0)}` are Gaussian, so their directions are uniform on the sphere
 of :math:`R^{m_a}`. The share of directions within an angle theta of a given direction is
@@ -30,10 +29,11 @@ of :math:`R^{m_a}`. The share of directions within an angle theta of a given dir
 .. math:: \tfrac12 I_{\sin^2\theta}\big(\tfrac{m_a - 1}{2}, \tfrac12\big), \qquad
    \theta \leq \tfrac\pi2,
 
-with I the regularised incomplete beta function. This share of directions is of order
-:math:`\theta^{m_a - 1}` for small theta. Lemma 3 claims the share :math:`\frac1M (1 - \epsilon_m -
-\theta M / \pi)`, which increases as theta decreases. The hypothesis of Lemma 3, :math:`m \geq
-\epsilon_m^{-2} M^2 \log N`, requires :math:`\epsilon_m \geq M \sqrt{\log N / m}`.
+with I the regularised incomplete beta function. For small theta, this share of directions is of
+order :math:`\theta^{m_a - 1}`. Lemma 3 claims the share :math:`\frac1M (1 - \epsilon_m - \theta M /
+\pi)` of lucky neurons, which increases as theta decreases. For m neurons, M patterns and N samples,
+its hypothesis :math:`m \geq \epsilon_m^{-2} M^2 \log N` requires :math:`\epsilon_m \geq M
+\sqrt{\log N / m}`.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ from theory.papers.shallow_vit.notation import NOTATION
 
 M, n_star, n_confusion = NOTATION.symbols("M n_star n_confusion")
 n_rest, q, s = sympy.symbols("n_rest q s", positive=True)
-"""Symbols: n_rest is the number of tokens of non-discriminative patterns, q is n_* / n_#, and s is
-exp(B_1j - B_2j)."""
+"""Symbols: n_rest is the number of tokens of non-discriminative patterns, q is n_* / n_#, the
+quotient of label-relevant and confusion tokens, and s is exp(B_1j - B_2j)."""
 
 
 def attention(scores: Any, counts: Any, key: int, query: Any) -> sympy.Expr:
-    """Attention of a query of pattern j to all keys of pattern i, with M patterns from 1 on."""
+    """Attention of a query of pattern `query` to all keys of pattern `key`, out of 1, ..., M."""
     k = sympy.Symbol("k", integer=True, positive=True)
     total = sympy.Sum(counts[k] * sympy.exp(scores[k, query]), (k, 1, M))
     return counts[key] * sympy.exp(scores[key, query]) / total

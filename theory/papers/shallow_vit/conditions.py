@@ -1,10 +1,10 @@
 r"""Conditions of Theorem 1 on the share of label-relevant tokens, the neurons and the batch size.
 
-Let :math:`s = \sigma + \tau` and :math:`k = \delta + \tau`. The theorem needs
+Let :math:`s = \sigma + \tau` and :math:`k = \delta + \tau`, with the errors sigma of the initial
+values and delta of the initial keys and queries, and the noise tau of a token. The theorem needs
 
-- condition (8): :math:`\alpha_* \geq \alpha_\# / (\epsilon_S e^{-k} (1 - s))` with
-  :math:`\epsilon_S < 1/2`, so :math:`\alpha_*` must exceed this bound at
-  :math:`\epsilon_S = 1/2` (`least_share`);
+- condition (8) on the shares of label-relevant and confusion tokens: :math:`\alpha_* \geq \alpha_\#
+  / (\epsilon_S e^{-k} (1 - s))` with :math:`\epsilon_S < 1/2` (`least_share`);
 - :math:`m \geq \epsilon^{-2} M^2 \log N` neurons, with an :math:`\epsilon` for which condition (11)
   holds, :math:`1 - \epsilon - s M / \pi > 0` (`least_neurons`);
 - condition (9): a batch size :math:`B \geq \Omega((\alpha_* - e^{-k} s)^{-2})` (`least_batch`),
@@ -44,7 +44,7 @@ def least_neurons(M: int, samples: int, sigma: float, tau: float = 0.0) -> float
 
 
 def least_batch(share: float, sigma: float, delta: float, tau: float = 0.0) -> float:
-    """Batch size by (9) with constant 1, at alpha_* = `share`; inf if alpha_* <= exp(-k) s."""
+    """Batch size by (9) with constant 1, at alpha_* = `share`; inf if the bracket is <= 0."""
     gap = share - exp(-(delta + tau)) * (sigma + tau)
     return gap**-2 if gap > 0 else inf
 

@@ -14,8 +14,8 @@ are three laws:
 - ``fixed_disc`` draws the remaining counts from a multinomial law with equal probabilities.
 - ``iid`` draws every token independently. A token is label-relevant with probability
   :math:`\alpha_*`, confusion with probability :math:`\alpha_\#`, and else uniform over the other
-  patterns. Samples with equal counts of patterns 1 and 2 are rejected. If confusion tokens
-  outnumber label-relevant tokens, the two patterns are exchanged.
+  patterns. Samples with equal counts of patterns 1 and 2 are rejected. In a sample with more
+  confusion than label-relevant tokens, the two patterns are exchanged.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ DATA = tuple(_LAWS)
 def support_size(shares: Shares, data: str) -> int:
     """Number of pairs (count vector, label) that a law can have, computed without a list of them.
 
-    Pairs of probability 0 of ``iid`` are included. Raises KeyError unless `data` is in `DATA`.
+    Pairs of probability 0 count for ``iid``. Raises KeyError unless `data` is in `DATA`.
     """
     M, L = shares.M, shares.L
     ties = sum(comb(L - 2 * k + M - 3, M - 3) for k in range(L // 2 + 1))

@@ -179,7 +179,7 @@ def _inner() -> Section:
 
 
 def _classes() -> Section:
-    """Show the product of matrices that are constant on classes, and the steps of B, G_K, G_Q."""
+    """Show products of matrices that are constant on classes, and steps of the 16 scalars."""
     words = (
         "Let patterns be orthonormal, and neurons, start and law invariant under permutations of "
         "the patterns from 3 to `M` and under the exchange of 1 and 2 with `y` and `a` changing "

@@ -105,7 +105,7 @@ def tokens() -> ExplicitCase:
 
 @cache
 def patterns() -> ExplicitCase:
-    """Small case of three patterns with symbolic token counts, with derivatives by H and B."""
+    """Small case of three patterns with symbolic counts; derivatives by H = W_O V and scores B."""
     scores, hidden, slope = (model.free(s, PATTERNS) for s in (B, H, BACKWARD))
     counts = sympy.symbols(f"c_1:{PATTERNS[M] + 1}", positive=True)
     attended = pattern_attention(scores, counts, Exponential)
@@ -131,7 +131,7 @@ def _slopes(loss: sympy.Expr, entries: sympy.Matrix, back: Any) -> tuple[sympy.E
 def _back(
     weights: sympy.Matrix, attention: sympy.Matrix
 ) -> tuple[Mapping[Any, Any], Mapping[Any, Any], Mapping[Any, Any]]:
-    """Substitutions for column sums, for exponentials, and for the last row of the attention."""
+    """Substitute: column sums by symbols, weights by attention, its last row by the other rows."""
     totals = sympy.symbols(f"tot_:{weights.cols}", positive=True)
     last = weights.rows - 1
     sums = {sympy.Add(*weights.col(j)): totals[j] for j in range(weights.cols)}
@@ -169,7 +169,7 @@ def stated_closure() -> Stated:
 
 
 def stated_gram() -> Stated:
-    """Step of gradient descent on the inner products, typed by hand."""
+    """Step of gradient descent on the inner products (`recursion.INNER`), typed by hand."""
     return {
         B: B - eta * (G_K * T * GAMMA + GAMMA * T * G_Q) + eta**2 * GAMMA * T * B.T * T * GAMMA,
         G_K: G_K
@@ -203,7 +203,7 @@ def gradients(stated: Stated | None = None) -> Evidence:
 
 
 def pattern_closure(stated: Stated | None = None) -> Evidence:
-    """Check training without noise: attention P, derivatives by H and B, steps of W_O, V, K, Q."""
+    """Check, for tokens without noise, the attention, the derivatives and the step of `closure`."""
     stated = stated_closure() if stated is None else stated
     sums = attention_of_tokens((2, 1, 1))
     derived, full = recursion.closure(), gradients()
@@ -305,7 +305,7 @@ def _linear_in_a(factor: sympy.Symbol) -> bool:
 
 
 def _explicit_collapse(size: int, step: Stated) -> list[bool]:
-    """Whether a step of the matrix is the step of the scalar, for each orbit of B, G_K and G_Q."""
+    """Whether each orbit's entry of a stepped matrix B, G_K or G_Q is the stepped scalar."""
     orbits = classes(pattern_group(size))
     values = {B: _constant("B", named(orbits)), T: _constant("t", named(orbits))}
     even = named(unordered(orbits))

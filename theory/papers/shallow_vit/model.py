@@ -77,7 +77,7 @@ def backward() -> Expr:
 
 
 def loss() -> Expr:
-    """Loss of one sample, up to a constant, as a function of U for fixed D."""
+    """Loss of one sample, up to a constant, if its derivative D by the preactivations is fixed."""
     return Trace(D.T * hidden())
 
 
@@ -106,7 +106,7 @@ def by_scores() -> Expr:
 
 @cache
 def gradients() -> Mapping[Expr, Expr]:
-    """Derivatives of a sample's loss by the trained matrices, in terms of S, D and `by_scores`."""
+    """Derivatives of a sample's loss by the trained matrices, in terms of those by U and Z."""
     through = Trace(DZ.T * scores())
     result = {matrix: slope(loss(), matrix) for matrix in (W_O, W_V)}
     return result | {matrix: slope(through, matrix) for matrix in (W_K, W_Q)}

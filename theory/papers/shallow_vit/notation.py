@@ -133,7 +133,7 @@ ORDER_PARAMETERS = ("risk", "active", "error", "relevant")
 """Symbols that the rules of events use; every problem of this system reports them at every step."""
 
 RATES = ("risk",)
-"""A run oscillates if a quantity listed here alternates in sign. The risk is never negative."""
+"""A run oscillates if a quantity listed here alternates in sign; the risk never does."""
 
 SHARES = (50, 75, 90)
 """Thresholds, in percent, for the attention to label-relevant tokens."""

@@ -2,7 +2,7 @@ r"""Reduced dynamics: steps of W_O, V, K and Q, of inner products, and of 16 att
 
 Without noise every token is one of M patterns, the columns of :math:`\mu`. Let :math:`V = W_V \mu`,
 :math:`K = W_K \mu` and :math:`Q = W_Q \mu`. The network depends on its weights only through
-:math:`H = W_O V` and :math:`B = K^\top Q`. With c the token counts of the patterns in a sample,
+:math:`H = W_O V` and :math:`B = K^\top Q`. With token counts c of patterns and output weights a,
 
 .. math::
    P_{ij} = \frac{c_i e^{B_{ij}}}{\sum_k c_k e^{B_{kj}}}, \quad U = HP, \quad
@@ -10,13 +10,13 @@ Without noise every token is one of M patterns, the columns of :math:`\mu`. Let 
 
 `pattern_slopes` differentiates the loss by H and B. From the derivatives by H and B, the chain rule
 gives `closure`, a step of gradient descent on :math:`(W_O, V, K, Q)`, with :math:`\Gamma = \mu^\top
-\mu`. Expanding the inner products after one step gives `gram`, a recursion on :math:`(H, G_V, J, B,
-G_K, G_Q)` alone. For matrices that are constant on the classes of `symmetry`, matrix products
-reduce to products of scalars for every M; this gives `collapse`.
+\mu`. Expanding the inner products after one step gives `gram`, a recursion on the inner products
+alone (`INNER`). For matrices that are constant on the classes of `symmetry`, matrix products reduce
+to products of scalars for every M; this gives `collapse`.
 
-If the output weights a depend on the position, only D changes: :math:`a_i c_j` is replaced by the
-sum of :math:`a_i` over the positions of tokens of pattern j. Only E and T are averaged over samples
-(``weighted``), so the steps also hold for mini-batches.
+If a depends on the position, only the derivative D of the loss by U changes: :math:`a_i c_j` is
+replaced by the sum of :math:`a_i` over the positions of tokens of pattern j. Only the derivatives E
+by H and T by B are averaged over samples (``weighted``), so the steps also hold for mini-batches.
 """
 
 from __future__ import annotations
@@ -79,10 +79,10 @@ gate, weighted = functions("gate mean")
 
 @cache
 def pattern_slopes() -> Mapping[Any, Any]:
-    """Derivatives E, rho and T of one sample's loss by H, P and B, for fixed gates and activity.
+    """Derivatives E, rho and T of a sample's loss by H = W_O V, attention P and scores B.
 
-    The softmax has the argument B plus the logarithms of the counts, so its derivative by B does
-    not contain the counts.
+    Gates and activity are fixed. The softmax has the argument B plus the logarithms of the counts,
+    so its derivative by B does not contain the counts.
     """
     loss = Trace(D.T * H * P)
     by_attention = model.slope(loss, P)
@@ -160,8 +160,8 @@ def transposed(matrix: ClassMatrix) -> ClassMatrix:
 def collapse() -> Steps:
     """Step of gradient descent on the 16 attention scalars, for orthonormal patterns and any M.
 
-    The step is derived from `gram`. The symbols ``t_<pair>`` are the means of T over orbits
-    (`symmetry.orbit_means`).
+    The step is derived from `gram`. The symbols ``t_<pair>`` are the orbit means of T, the
+    derivative of the loss by B (`symmetry.orbit_means`).
     """
     symbols = {
         B: class_matrix("B", even=False),
@@ -237,7 +237,7 @@ def entrywise(matrix: Any) -> sympy.Expr:
 
 @cache
 def of_sample() -> Mapping[Any, Any]:
-    """Expressions of P, U, F, g, D and rho for one sample, and of the sample means E and T."""
+    """Expressions of one sample's forward and backward pass, and of mean derivatives E and T."""
     F, g = NOTATION.symbols("F g")
     total = sympy.Sum(c[k] * sympy.exp(scores[k, j]), (k, 1, M))
     terms = a[i] * c[j] * sympy.Max(preactivations[i, j], 0)

@@ -6,8 +6,8 @@ Let X be centered with :math:`E|X|^p \leq (K \sqrt p)^p` for all :math:`p \geq 1
    \leq e^{C \lambda^2 K^2}, \qquad
    C = \sup_x \frac{1}{x^2} \ln\Big(1 + \sum_{p \geq 2} \frac{x^p p^{p/2}}{p!}\Big),
 
-so independent variables satisfy :math:`P(\sum_i a_i X_i \geq t) \leq e^{-t^2 / (4 C K^2 \|a\|^2)}`.
-The inequality is Lemma 1 with c = 1/(4C), without the factor e of the lemma.
+so sums of independent such variables satisfy :math:`P(\sum_i a_i X_i \geq t) \leq e^{-t^2 / (4 C
+K^2 \|a\|^2)}`. The inequality is Lemma 1 with c = 1/(4C), without the factor e of the lemma.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 TERMS = 400
 """Number of summed terms of the series; at x = `LARGEST`, its terms decrease for p > e x^2."""
 LARGEST = 6.0
-"""The supremum is searched up to this x; above it, `exponent_of_series` decreases to e/2."""
+"""The supremum C is searched up to this x; `exponent_of_series` then decreases to e/2."""
 
 
 def exponent_of_series(x: float) -> float:

@@ -4,13 +4,12 @@ Consider a permutation of the patterns that preserves the set {1, 2}. A permutat
 and 2 also maps the label y to -y and the output weights a to -a. The permutation is a symmetry of
 training if it maps the weighted samples onto themselves, preserves the inner products at the start,
 and maps neurons onto neurons. The condition on samples holds for all laws of `data_law` if the
-remaining tokens are split equally. If all such permutations are symmetries,
+tokens of the other M - 2 patterns are split equally. If all such permutations are symmetries,
 
 - B has one value on each of 6 classes of ordered pairs of patterns, and G_K and G_Q have one value
   on each of 5 classes of unordered pairs: 16 scalars for every M > 3;
 - training depends only on the orbit means of T, the derivative of the loss by B. The two samples of
-  the ``fixed`` law are mirror images, so the orbit means of T follow from the positive sample
-  (`orbit_means`).
+  the ``fixed`` law are mirror images, so the positive sample yields these means (`orbit_means`).
 
 The classes are the orbits of `pattern_group`. `conditions` measures each condition at a start, and
 `broken` reports the first one that does not hold.
@@ -111,12 +110,11 @@ def asymmetry(matrix: FloatArray, orbits: Classes) -> FloatArray:
 
 
 def orbit_means(M: int) -> Mapping[str, sympy.Expr]:
-    """Mean of T over each orbit of pairs, in terms of the entries of T of the positive sample.
+    """Mean of T, the derivative of the loss by B, over each orbit of pairs of patterns.
 
     The permutations of the M - 2 other patterns leave the positive sample unchanged, so its T has
-    one entry ``T_<pair>`` on each of their orbits. The negative sample is the mirror image of the
-    positive sample. Hence the mean of T over both samples is the mean of the T of the positive
-    sample over the orbits of the whole group.
+    one entry ``T_<pair>`` on each of their orbits. The negative sample is its mirror image. Hence
+    the mean of T over both samples is the mean of these entries over an orbit of the whole group.
     """
     fine, whole = (classes(pattern_group(M, exchange)) for exchange in (False, True))
     means: dict[str, sympy.Expr] = {}
