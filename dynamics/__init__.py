@@ -13,7 +13,7 @@ The package imports sympy with the first system, and numba with the first compil
 from dynamics.training.progress import is_command, leave_at_signals
 
 if is_command():
-    leave_at_signals()  # also during the imports below
+    leave_at_signals()  # first, so that signals end the imports below too
 
 from dynamics.analysis.comparison import compare
 from dynamics.analysis.overlay import overlay

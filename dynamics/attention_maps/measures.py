@@ -217,8 +217,8 @@ def _total_variation(square: FloatArray, off_diagonal: bool) -> float:
     count = len(square)
     # Rows sum to 1 only within the tolerance; a larger sum could give a total variation above 1.
     ordered = np.sort(square / square.sum(axis=1, keepdims=True), axis=0)
-    # In a sorted column of P weights, the gap after the r-th weight counts for r (P - r) pairs. The
-    # sum of all gaps between weights has no cancellation, and is exactly zero for equal rows.
+    # In a sorted column of P weights, the gap after the r-th weight counts for r (P - r) pairs.
+    # The sum of gaps of sorted weights has no cancellation, and is exactly zero for equal rows.
     ranks = np.arange(1, count, dtype=np.float64)
     total = float(ranks * (count - ranks) @ np.diff(ordered, axis=0).sum(axis=1))
     return total / count**2 * _pair_factor(count, off_diagonal)

@@ -232,7 +232,7 @@ def saddle(turn, unmasked, opened, closed, classes, areas, odds):
 
 
 def circle(law):
-    """Angles of the nodes x; at s = 0: log |x|, log of F / x^(M - 1) at angle 0, relative sum."""
+    """Angles of the nodes x; at s = 0: log |x|, log of F / x^(M - 1) at angle 0, sum over it."""
     # The variance is computed from exact integers, so it cannot round to a negative number.
     variance = law.masked * (law.others - law.masked) / law.others
     nodes = int(min(law.others + 1.0, 14.0 * sqrt(variance) + 24.0))
@@ -250,7 +250,7 @@ def circle(law):
 
 
 def factors_at(turn, opened, closed):
-    """Both terms e^(-s w^+) and x e^(-s w^-) at x = e^turn over the larger one, and its log."""
+    """Terms e^(-s w^+), x e^(-s w^-) of factors of F at x = e^turn over the larger one; its log."""
     factors = np.empty((*opened.shape, 3))
     for c in range(closed.size):
         for j in range(opened.shape[1]):
@@ -463,9 +463,9 @@ def add_counts(state, block, classes, tables, first, last, scores, z, likely, ro
         rest[i] = square * attention[0, i] * inverse[i]
         seen += weight[i] * attention[0, i] * inverse[i]
         loss += weight[i] * (0.5 * square - rest[i])
-    # `part` becomes minus the derivative of the loss by the attention A_a on area a, and `rest` the
-    # sum over a of A_a times `part`: the loss has the slopes rest / D by w^-, (rest - part) / D by
-    # w^+, with D the sum of all weights.
+    # `part` becomes minus the derivative of the loss by the attention A_a on area a.
+    # `rest` becomes the sum of A_a times `part` over all areas a; D is the sum of all weights.
+    # The derivatives of the loss are rest / D by a weight w^-, (rest - part) / D by a weight w^+.
     for a in range(z.size):
         at, part, square = block.factors + a * many + first, attention[a], z[a] * z[a]
         factor, plain = tables.factors[at : at + size], square if a == 0 else 0.0
@@ -503,9 +503,9 @@ def add_counts(state, block, classes, tables, first, last, scores, z, likely, ro
 def sums_at(state, data, watched):
     """Loss and own area's attention of each row, gradient and attention of each scalar.
 
-    All are means if p is masked, summed over clusters. The attention of a correlation Ups goes to
-    its class of patches, masked or not; that of a Phi goes to the unmasked patches of its areas.
-    With ``watched``, only the rows `Reading.local` and `Reading.far` are computed.
+    All are means over masks that contain p, summed over clusters. A correlation Ups has the
+    attention on its class of patches, masked or not; a Phi that on the unmasked patches of its
+    areas. With ``watched``, only the rows `Reading.local` and `Reading.far` are computed.
     """
     tables, law, reading = data
     rows = reading.floors.size

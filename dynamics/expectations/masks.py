@@ -297,7 +297,7 @@ class MaskExpectation(Expectation):
         """Value and estimated error; all gradient components share the largest error.
 
         The estimate is the rounding of all sums plus the change of the result if the contour nodes
-        shift by half a step, which reverses the sign of their error.
+        shift by half a step, which reverses the sign of the quadrature error.
         """
         law, reading = self.data.law, self.data.reading
         shifted = self.data._replace(law=law._replace(first=law.first + 0.5 * law.step))

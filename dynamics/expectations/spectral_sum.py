@@ -20,7 +20,7 @@ from dynamics.loops import summary
 
 BUDGET = 3e9
 """Maximum product of a gradient's nodes (in omega and zeta) and a set's types; a gradient above it
-is refused. The maximum takes about two seconds."""
+is refused. A gradient with this product takes about two seconds."""
 NEGLIGIBLE = 1e-60
 """Sums z of the random sets with at most this probability are left out."""
 FAULTS = {

@@ -47,7 +47,7 @@ def page_model(system: System, parameters: Any) -> PageModel:
 
 def page_of(center: Center, points: list[Point]) -> PageModel:
     """PageModel from the points of a page around its center."""
-    at_sliders = object.__new__(type(center.problem))  # copy, to compile nothing again
+    at_sliders = object.__new__(type(center.problem))  # a copy needs no compilation
     vars(at_sliders).update(vars(center.problem), parameters=center.parameters)
     names = center.problem.realization.constants
     return PageModel(

@@ -28,7 +28,7 @@ from dynamics.system import System
 from dynamics.validation import InvalidRequest
 
 MOST_ENTRIES = 6000
-"""Maximum number of trained entries of a page; a step then takes some milliseconds."""
+"""Maximum number of trained entries of a page, at which a step takes some milliseconds."""
 MOST_TERMS = 200_000
 """Maximum product of the numbers of trained entries and of samples (vectors of token counts)."""
 LENGTHS = ("sigma", "delta", "xi")

@@ -1,13 +1,13 @@
 r"""Adam on mini-batches, with records during training, and checkpoints that resume exactly.
 
 The gradient g of the mean loss of a mini-batch moves the averages :math:`m \leftarrow b_1 m + (1 -
-b_1) g` and :math:`v \leftarrow b_2 v + (1 - b_2) g^2`. The t-th step is :math:`\theta
-\leftarrow \theta - \eta_t\, \hat m / (\sqrt{\hat v} + 10^{-8})` with :math:`\hat m = m / (1 -
+b_1) g` and :math:`v \leftarrow b_2 v + (1 - b_2) g^2`. Step t of the arrays theta is
+:math:`- \eta_t\, \hat m / (\sqrt{\hat v} + 10^{-8})`, with rate eta_t, :math:`\hat m = m / (1 -
 b_1^t)`, :math:`\hat v = v / (1 - b_2^t)`, :math:`b_1 = 0.9`, :math:`b_2 = 0.999` (Kingma and Ba
 2015). The learning rate rises linearly during warm-up and is then constant.
 
-The images and random masks of a step depend only on the seed and the step number. A resumed run
-therefore ends bitwise equal to an uninterrupted run on the same machine with as many cores.
+The images and random masks of a step depend only on the seed and the step number, so a resumed
+run ends bitwise equal to an uninterrupted run on the same machine with as many cores.
 """
 
 from __future__ import annotations
