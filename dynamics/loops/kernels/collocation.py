@@ -79,7 +79,7 @@ class Path(NamedTuple):
 
 
 def integrate(state, model, table, control, path, room):
-    """Integrate the flow to the horizon or until the path is full; return steps and result."""
+    """Integrate to the horizon or until the path is full; return number of steps and result."""
     now, steps = control.now, 0
     path.nodes[0] = now[TIME]
     if now[SCALE] <= 0.0 and not begin(state, model, control, room):

@@ -38,7 +38,7 @@ SEED = 20240
 MOST_TRACED = 1 << 28
 """The risk is not traced into a table if the losses of all samples take more numbers than this."""
 MOST_VALUES = 4_000_000
-"""A risk with more distinct values than this counts as untraceable."""
+"""A risk whose table has more distinct values than this counts as untraceable."""
 SCALES = (0.0, 0.1, 0.3, 1.0, 1.0)
 """Float gradients are compared at random states with these standard deviations about the start."""
 SAME = 1e-9

@@ -197,7 +197,7 @@ class Functions:
 
 
 def _parts(column: tuple[str, Any]) -> tuple[tuple[str, Any], ...]:
-    """Plain columns in a column: the two columns of a ratio, or the column itself."""
+    """Columns that a column is made of: the two of a ratio, else the column itself."""
     return column[1] if column[0] == "ratio" else (column,)
 
 

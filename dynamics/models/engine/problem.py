@@ -44,10 +44,10 @@ INSIDE = 1e-9
 """A start counts as inside the closed space up to this distance, relative to the larger of 1 and
 the largest entry of the start."""
 SAME = 1e-9
-"""Maximum difference between the gradient of a program and the gradient of JAX, relative to the sum
+"""Maximum difference between the gradient by a program and the gradient by JAX, relative to the sum
 of the absolute terms of a component."""
 MAX_VALUES = 2_000_000
-"""With more distinct values than this, a program does not replace JAX in training."""
+"""A reduced risk with more distinct values than this is trained by JAX, not by a program."""
 
 Realized = tuple[Realization, Closure]
 
@@ -96,7 +96,7 @@ class Reduction:
         self._name = name
 
     def _names_beside(self, linear: bool) -> tuple[dict[str, int], dict[str, int]]:
-        """Mappings name -> entry: frozen entries; in a linear space, first entries of classes."""
+        """Two mappings name -> entry: frozen entries; with `linear`, first entries of classes."""
         classes, named = self.closure.classes, self.made.named_entries()
         frozen = {name: entry for name, entry in named.items() if classes.labels[entry] < 0}
         few = self.closure.scalars <= MOST_NAMED
@@ -182,7 +182,7 @@ class Reduction:
 
     @cached_property
     def compiled(self) -> CompiledRisk | None:
-        """Programs of the reduced risk, or None without a table of at most `MAX_VALUES` values."""
+        """Programs of the reduced risk, or None without a table of `MAX_VALUES` values or less."""
         made = self.made
         if len(self.scalars) > MOST_WHOLE or made.only_sampled:
             return None

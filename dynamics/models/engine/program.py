@@ -128,7 +128,7 @@ class Program:
         return self._counted[key]
 
     def blocks(self, data: Data) -> tuple[Any, Any, int]:
-        """Weights and samples in padded blocks, shape (blocks, M, ...), and number of blocks."""
+        """Weights and samples, shape (blocks, samples per block, ...), padded; number of blocks."""
         count, size = int(data.weights.shape[0]), self.block(data)
         number = ceil(count / size)
 

@@ -93,7 +93,7 @@ class SpaceSearch:
         """Sums and differences of two scalars that every update rule of the regime conserves.
 
         Two scalars that start and stay equal, up to sign, give a conservation law. Without weight
-        decay, so do two scalars with equal gradients, up to sign, in every state.
+        decay, two scalars with always equal gradients, up to sign, give one too.
         """
         slopes, at_start, generator = self._scalars.of(GIVEN), self._at_start, self._generator
         tied = refine(slopes, at_start, self._start, self._groups, generator, regime.signs)

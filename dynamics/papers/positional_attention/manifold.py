@@ -190,7 +190,7 @@ def _derivatives(state: FloatArray, law: Law, parameters: Parameters) -> Any:
 
 @cache
 def _compiled(size: int, degree: int) -> Any:
-    """Compiled gradients and Hessians in (1) by rows (alpha, A_i), from weighted configurations."""
+    """Compiled derivatives of F in (1) by alpha and row i of A, over weighted configurations."""
     each = jax.vmap
 
     def share(row: Any, x: Any, nu: Any, scale: Any) -> Any:

@@ -100,7 +100,7 @@ class ReducedPopulation(PositionalProblem, ExpectedProblem):
 
     @property
     def multiplicities(self) -> FloatArray:
-        """Number of trained entries that share alpha, gamma and rho."""
+        """Numbers of trained entries with the value alpha, gamma and rho, shape (3,)."""
         counts = file.sizes(self.parameters.D, self.parameters.C)
         return np.array([*counts.values()], dtype=float)
 
@@ -216,7 +216,7 @@ def _spectral(parameters: Parameters, tolerance: float) -> SpectralSum:
 
 
 def _cheapest(parameters: Parameters, tolerance: float, state: FloatArray) -> Expectation:
-    """Spectral expectation, or the sum over all configurations if cheaper or alone valid."""
+    """Spectral expectation, or the exact sum if this is cheaper or alone valid at the state."""
     costs = predicted_seconds(parameters)
     name, other = sorted(costs, key=costs.__getitem__)
     result: Expectation | None = None

@@ -60,7 +60,7 @@ ROUNDINGS = 8
 """Approximate number of roundings of an attention share; p further roundings come from the
 degree."""
 PLACES = 4
-"""Number of leading binary digits of a padded sample size, so that sizes share compiled code."""
+"""Sample sizes are padded to this number of leading binary digits, to share compiled code."""
 
 
 def _start(

@@ -51,7 +51,7 @@ TEST_SAMPLES = 1000
 OBSERVED = ("loss_over_margin", *ORDER_PARAMETERS[1:])
 """Names of the order parameters in the model file."""
 PLACES = 2
-"""Number of leading binary digits of a padded number of count vectors, to share compiled code."""
+"""Numbers of count vectors are padded to this many leading binary digits, to share code."""
 ONE_BY_ONE = 64
 """Number of samples for which attention is computed at a time."""
 

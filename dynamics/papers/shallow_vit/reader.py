@@ -49,7 +49,7 @@ class Reader:
 
     @np.errstate(all="ignore")
     def read(self, parts: tuple[FloatArray, ...]) -> dict[str, float]:
-        """Mean scores and counts of neurons, from W_O, V, K, Q in `parts`; NaN after divergence."""
+        """Class means of K^T Q and counts of neurons, from W_O, V, K, Q; NaN after divergence."""
         hidden, values, keys, queries = parts
         scores = keys.T @ queries
         pair_classes, names = pairs(self.parameters.M)
