@@ -63,7 +63,10 @@ def interrupted(monkeypatch):
 
 
 @pytest.fixture
-def system():
+def system(request):
+    """The paper of the test's folder, or else positional attention."""
     import dynamics
 
-    return dynamics.load_system("positional_attention")
+    name = request.path.parent.name
+    of_folder = name in ("masked_image_modeling", "shallow_vit")
+    return dynamics.load_system(name if of_folder else "positional_attention")

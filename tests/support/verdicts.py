@@ -32,3 +32,16 @@ def moved(system, change):
             return change(super().gradient(state))
 
     return replace(system, ReducedPopulation=Moved)
+
+
+def scaled(problem, **factors):
+    """A problem in which parts of the state move by other multiples of their gradient."""
+
+    class Scaled(problem):
+        def advance(self, state, updates, *rest):
+            rates = updates.eta.copy()
+            for name, factor in factors.items():
+                self.layout.part(rates, name)[...] *= factor
+            return super().advance(state, replace(updates, eta=rates), *rest)
+
+    return Scaled

@@ -76,6 +76,9 @@ def test_every_claim_has_a_check_and_nothing_else_has(name):
     ("given", "expected"),
     [
         ({"D": 24, "C": 4}, {"Event I": True, "Event III": False, "Lemma 4.1": None}),
+        ({"D": 8, "C": 2, "q": 0.5}, {"Theorem 3.1": True}),
+        ({"D": 64, "C": 4, "q": 0.1}, {"Theorem 3.2": True}),
+        ({"D": 4096, "C": 4, "q": 0.5}, {"Theorem 3.2": None}),  # takes too long
         ({"D": 16, "C": 4}, {"Event II": None}),  # depends on the horizon
         ({"D": 8, "C": 4, "q": 0.1}, {"Theorem 4.1": None, "Theorem 3.2": None}),  # no room
         ({"D": 9, "C": 3, "q": 0.6, "beta": 0.7}, {"Lemma 4.3": False}),  # gamma falls

@@ -81,31 +81,21 @@ def test_descent_does_not_know_the_direction_of_the_feature():
     np.testing.assert_allclose(runs[1].final_state[:8] @ turned.feature, runs[1]["alpha"][-1])
 
 
-def test_samples_follow_assumption_1():
+def test_patches_are_the_feature_times_values_of_assumption_1_and_noise():
+    partition = Partition.contiguous([2, 4, 6]).shuffled(np.random.default_rng(0))
     parameters = SYSTEM.Parameters(D=12, C=3, q=0.4, d=6)
-    made = SYSTEM.FullEmpirical(parameters, 40_000, 3)
+    made = SYSTEM.FullEmpirical(parameters, 40_000, 3, partition)
     patches, labels = made.data()
     values = patches @ made.feature
     np.testing.assert_allclose(values, np.rint(values), atol=1e-12)
-    sums = np.rint(values).reshape(-1, 4, 3).sum(axis=2) * labels[:, None]
-    assert (sums.max(axis=1) == 3).all()
+    signed = np.rint(values) * labels[:, None]
+    sums = np.stack([signed[:, members].mean(axis=1) for members in partition.sets])
+    assert (sums.max(axis=0) == 1).all()
     noise = patches - values[..., None] * made.feature
     assert abs(noise.var() * 6 / 5 - parameters.sigma**2) < 0.01 * parameters.sigma**2
-    # A patch is random with probability 3/4, and then carries a feature with probability q.
-    assert abs((np.rint(values) == 0).mean() - 0.75 * 0.6) < 0.005
+    # A patch is random with probability 2/3, and then carries a feature with probability q.
+    assert abs((signed == 0).mean() - 2 / 3 * 0.6) < 0.005
     assert abs(labels.mean()) < 0.02
-
-
-def test_unequal_sets_and_any_partition():
-    for partition in (
-        Partition.grid(2, 4, 1, 2),
-        Partition.contiguous([2, 6]).shuffled(np.random.default_rng(0)),
-    ):
-        made = SYSTEM.FullEmpirical(SYSTEM.Parameters(D=8, C=2), 100, 0, partition)
-        patches, labels = made.data()
-        values = np.rint(patches @ made.feature) * labels[:, None]
-        sums = np.stack([values[:, members].mean(axis=1) for members in partition.sets])
-        assert (sums.max(axis=0) == 1).all()
 
 
 def test_convolution_labels_are_the_sign_of_the_cubic():

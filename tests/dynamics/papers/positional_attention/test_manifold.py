@@ -3,18 +3,8 @@
 import numpy as np
 import pytest
 
-from dynamics.papers.positional_attention.manifold import (
-    Manifold,
-    hessian,
-    representatives,
-)
+from dynamics.papers.positional_attention.manifold import Manifold, hessian, representatives
 from theory.symmetry import Partition
-
-
-def asymmetric(full, alpha, seed=0):
-    matrix = 0.4 * np.random.default_rng(seed).normal(size=(full.parameters.D,) * 2)
-    np.fill_diagonal(matrix, full.parameters.beta)
-    return full.layout.flatten((alpha, matrix))
 
 
 @pytest.mark.parametrize("p", [3, 5])
@@ -22,7 +12,10 @@ def test_hessian_is_the_slope_of_the_gradient(system, p):
     """Block by block, because alpha bends 1e3 times more than A."""
     parameters = system.Parameters(D=8, C=2, q=0.4, p=p, scale=0.7, beta=0.8)
     full = system.FullPopulation(parameters, Partition(np.array([0, 1, 2, 3, 3, 1, 0, 2])))
-    state, trained, width = asymmetric(full, 0.15), Manifold(parameters, full).trained, 1e-3
+    matrix = 0.4 * np.random.default_rng(0).normal(size=(8, 8))
+    np.fill_diagonal(matrix, parameters.beta)
+    state, width = full.layout.flatten((0.15, matrix)), 1e-3
+    trained = Manifold(parameters, full).trained
     found, wanted = hessian(state, full.law, parameters)[np.ix_(trained, trained)], []
     for k in trained:
         step = width * np.eye(state.size)[k]

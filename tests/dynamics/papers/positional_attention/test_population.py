@@ -48,30 +48,6 @@ def test_full_gradient_equals_loops_over_everything(system, p, q, scale):
     np.testing.assert_allclose(gradient[1:].reshape(6, 6), d_matrix, rtol=1e-11, atol=1e-15)
 
 
-@pytest.mark.parametrize(("D", "C", "q"), [(8, 2, 0.5), (9, 3, 0.6), (8, 4, 0.5)])
-def test_full_gradient_is_constant_on_the_orbits_and_equals_the_reduced(system, D, C, q):
-    """Lemma 4.1 at a random point of the symmetric manifold, with a scattered partition."""
-    parameters = system.Parameters(D=D, C=C, q=q)
-    labels = np.random.default_rng(3).permutation(np.repeat(np.arange(D // C), C))
-    full = system.FullPopulation(parameters, Partition(labels))
-    reduced = system.ReducedPopulation(parameters)
-    alpha, gamma, rho = state = (0.25, 0.7, -0.3)
-    same = labels[:, None] == labels[None, :]
-    matrix = np.where(same, gamma, rho)
-    np.fill_diagonal(matrix, parameters.beta)
-    values = full.orbit_values(full.gradient((alpha, matrix))[None, :])
-    expected = reduced.gradient(state)
-    for name, value in zip(reduced.state_names, expected, strict=True):
-        np.testing.assert_allclose(values[name], value, rtol=1e-10)
-    order = dict(zip(full.order_names, full.order_parameters((alpha, matrix)), strict=True))
-    twin = dict(zip(reduced.order_names, reduced.order_parameters(state), strict=True))
-    for name in full.order_names:
-        assert order[name] == pytest.approx(twin[name], rel=1e-10, abs=1e-15), name
-    seen, twin = full.observables((alpha, matrix)), reduced.observables(state)
-    for name in ("G", "risk", "error", "bayes_error", "patch_association", "cosine", "alpha_G"):
-        assert seen[name] == pytest.approx(twin[name], rel=1e-10), name
-
-
 def test_rates_of_order_parameters_are_derivatives(system):
     parameters = system.Parameters(D=8, C=2)
     gram = GramEmpirical(system.Parameters(D=8, C=2, d=5, omega=0.08, nu=0.1), 60, 1)

@@ -6,8 +6,6 @@ from dynamics.papers.shallow_vit.recursions import collapse, gram, objection
 from dynamics.validation import InvalidRequest
 
 EVEN = {"m": 36, "alpha_confusion": 0.08, "sigma": 0.0, "delta": 0.0, "d": 6}
-
-
 HOLDS = [{}, {"frozen": "attention"}, {"frozen": "values"}, {"M": 3},
          {"data": "fixed_disc", "L": 13, "alpha_confusion": 0.1}]  # fmt: skip
 

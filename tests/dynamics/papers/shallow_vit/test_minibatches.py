@@ -11,9 +11,7 @@ from dynamics.papers.shallow_vit.recursions import slopes_of
 
 LAW = {"m": 24, "L": 12, "alpha_confusion": 0.1, "d": 6, "noise": 0.0, "data": "fixed_disc"}
 VIEWS = ["ReducedPopulation", "FullPopulation", "FullEmpirical"]
-SAMPLES, BATCH = 13, 4
-EPOCH = 4
-"""Steps of an epoch: batches of 4, 4, 4 and 1."""
+SAMPLES, BATCH, EPOCH = 13, 4, 4  # an epoch has batches of 4, 4, 4 and 1
 
 
 def problem(system, view, batch=BATCH, seed=0, **law):

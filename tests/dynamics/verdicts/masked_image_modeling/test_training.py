@@ -15,8 +15,6 @@ SYSTEM = dynamics.load_system("masked_image_modeling")
 CHECKS = checks(SYSTEM)
 SMALL = {"P": 12, "C_global": 8, "C_local": 2, "masked": 3}
 NO_PHASE = {"P": 64, "C_global": 48, "C_local": 8, "masked": 60}
-
-
 ALONG = dict.fromkeys(("Lemma 5.3", "Section 5.2, intuition", "Section 5.3, convergence",
                        "Section 5.3, gradients of convergence"), 4)  # fmt: skip
 """How many sizes a claim takes at least to hold; others take three, or one law at a large P."""

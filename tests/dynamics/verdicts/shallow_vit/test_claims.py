@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from verdicts import verdict_of, verdicts
+from verdicts import scaled, verdict_of, verdicts
 
 import dynamics
 from dynamics.papers.shallow_vit.empirical import FullEmpirical
@@ -20,22 +20,9 @@ NARROW = SYSTEM.Parameters(m=100, L=20, alpha_confusion=0.0, margin=10.0, d=6)
 LUCKY = SYSTEM.Parameters(m=200, L=20, alpha_confusion=0.1)
 
 
-def scaled(base=ReducedPopulation, **factors):
-    """A problem in which parts of the state move by other multiples of their gradient."""
-
-    class Scaled(base):
-        def advance(self, state, updates, *rest):
-            rates = updates.eta.copy()
-            for name, factor in factors.items():
-                self.layout.part(rates, name)[...] *= factor
-            return super().advance(state, replace(updates, eta=rates), *rest)
-
-    return Scaled
-
-
-Turned = scaled(K=-1.0, Q=-1.0)
-Frozen = scaled(K=0.0, Q=0.0)
-Uphill = scaled(W_O=-1.0)
+Turned = scaled(ReducedPopulation, K=-1.0, Q=-1.0)
+Frozen = scaled(ReducedPopulation, K=0.0, Q=0.0)
+Uphill = scaled(ReducedPopulation, W_O=-1.0)
 
 
 class Closed(ReducedPopulation):
@@ -188,7 +175,7 @@ def test_figures_7_and_8_rest_on_attention_and_on_the_rules(monkeypatch):
 
 def test_the_output_is_linear_only_where_the_last_layer_trains_alone():
     law = SYSTEM.Parameters(m=300, L=20, xi=1.0, margin=3.0)
-    alone = with_(scaled(V=0.0, K=0.0, Q=0.0))
+    alone = with_(scaled(ReducedPopulation, V=0.0, K=0.0, Q=0.0))
     assert verdict_of(alone, "Proof sketch, output", law).holds
     assert verdict_of(SYSTEM, "Proof sketch, output", replace(law, xi=0.01)).holds is False
 
@@ -203,7 +190,7 @@ def test_literal_words_on_lucky_neurons_have_verdicts_of_their_own(monkeypatch):
         assert verdict.holds is None
         assert "|W| = 0" in verdict.evidence["reason"]
     wide = SYSTEM.Parameters(M=3, d=4, m=8000, L=20)
-    still = with_(scaled(W_O=0.0))
+    still = with_(scaled(ReducedPopulation, W_O=0.0))
     for system, law, holds in ((SYSTEM, wide, False), (still, wide, True), (SYSTEM, LUCKY, None)):
         assert verdict_of(system, "Lemma 4", law).finding.literal.holds is holds
 

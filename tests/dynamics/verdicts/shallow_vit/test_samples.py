@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from verdicts import scaled
 
 import dynamics
 from dynamics.papers.shallow_vit.problems import ReducedPopulation
@@ -18,19 +19,6 @@ SYSTEM = dynamics.load_system("shallow_vit")
 LAW = SYSTEM.Parameters(m=40, L=40, alpha_star=0.3, alpha_confusion=0.2, data="fixed_disc")
 OF_THEOREM = SYSTEM.Parameters(m=200, L=40, alpha_star=0.3, alpha_confusion=0.06, data="fixed_disc")
 COUNTS = (2, 8, 24, 48)
-
-
-def standing(*names):
-    """A problem in which some parts do not move."""
-
-    class Standing(ReducedPopulation):
-        def advance(self, state, updates, *rest):
-            rates = updates.eta.copy()
-            for name in names:
-                self.layout.part(rates, name)[...] = 0.0
-            return super().advance(state, replace(updates, eta=rates), *rest)
-
-    return Standing
 
 
 def test_rows_end_after_two_full_numbers():
@@ -123,7 +111,7 @@ def test_generalization_rests_on_training(few, monkeypatch):
     monkeypatch.setattr(samples, "BATCH_TRIALS", 2)
     monkeypatch.setattr(trial_rows, "STEPS", 200)
     law = replace(OF_THEOREM, alpha_star=0.6, alpha_confusion=0.1)
-    still = replace(SYSTEM, ReducedPopulation=standing("W_O", "V", "K", "Q"))
+    still = replace(SYSTEM, ReducedPopulation=scaled(ReducedPopulation, W_O=0, V=0, K=0, Q=0))
     for source in ("Theorem 1, generalization", "Equation (9)"):
         for system, expected in ((SYSTEM, True), (still, False)):
             (verdict,) = dynamics.verify(system, law, [source])
@@ -132,7 +120,7 @@ def test_generalization_rests_on_training(few, monkeypatch):
 
 def test_frozen_attention_has_no_advantage_over_itself(few):
     """Remark 1 compares two trainings: where attention never moves, the ratio is 1."""
-    system = replace(SYSTEM, ReducedPopulation=standing("K", "Q"))
+    system = replace(SYSTEM, ReducedPopulation=scaled(ReducedPopulation, K=0, Q=0))
     (ratio,) = dynamics.verify(system, OF_THEOREM, ["Remark 1"])
     assert (ratio.measured, ratio.holds, ratio.finding.literal.holds) == (0.0, None, True)
 

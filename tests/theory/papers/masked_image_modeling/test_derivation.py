@@ -34,16 +34,11 @@ def brute(p, ups, phi):
     return masked.row(LAW, p, ups, phi, complex, cmath.exp)[0]
 
 
-def names_of(row):
-    """Names of the scalars of a row of the family, Ups first."""
-    sizes = recursion.class_sizes(row, recursion.family_slots()[row])
-    return sorted((theta.name for theta in sizes), key=lambda name: "_Phi_" in name)
-
-
 def reader(row):
     """The page's own section of a row at random scalars, and the scalars."""
     rng = np.random.default_rng(5)
-    at = {name: float(rng.normal()) / 2 for name in names_of(row)}
+    names = [theta.name for theta in recursion.class_sizes(row, recursion.family_slots()[row])]
+    at = {name: float(rng.normal()) / 2 for name in names}
     alike = 2 if row == "local" else 3
     own, single = (1, 3) if row == "local" else (2, 0)
     configurations = []

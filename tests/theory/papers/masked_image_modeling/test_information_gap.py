@@ -9,14 +9,8 @@ import pytest
 import sympy
 from scipy.integrate import solve_ivp
 
-from theory.papers.masked_image_modeling import information_gap
+from theory.papers.masked_image_modeling import information_gap, model
 from theory.papers.masked_image_modeling import required_sizes as sizes
-from theory.papers.masked_image_modeling.model import (
-    fully_masked,
-    masks,
-    unavoidable_error,
-    unmasked_moment,
-)
 from theory.papers.masked_image_modeling.notation import NOTATION
 from theory.papers.masked_image_modeling.symmetry import one_cluster
 
@@ -63,23 +57,25 @@ def test_rho_is_refused_where_it_is_not_defined():
 def test_moments_of_masks(sets, hidden):
     size, first = 8, 1
     total, count = Fraction(), 0
-    for chosen, _ in masks(size, hidden):
+    for chosen, _ in model.masks(size, hidden):
         if 0 in chosen:
             begin, product = first, 1
             for width, power in sets:
                 product *= sum(q not in chosen for q in range(begin, begin + width)) ** power
                 begin += width
             total, count = total + product, count + 1
-    assert unmasked_moment(sets, size, hidden) == sympy.Rational(total / count)
+    assert model.unmasked_moment(sets, size, hidden) == sympy.Rational(total / count)
 
 
 def test_floor_of_the_loss():
-    counts = [sum(chosen >= {0, 1, 2} for chosen, _ in masks(7, hidden)) for hidden in range(1, 7)]
+    counts = [
+        sum(chosen >= {0, 1, 2} for chosen, _ in model.masks(7, hidden)) for hidden in range(1, 7)
+    ]
     for hidden, number in enumerate(counts, start=1):
-        assert fully_masked(7, hidden, 3) == Fraction(number, math.comb(7, hidden))
-    assert unavoidable_error(7, 4, [1]) == Fraction(4, 14)
+        assert model.fully_masked(7, hidden, 3) == Fraction(number, math.comb(7, hidden))
+    assert model.unavoidable_error(7, 4, [1]) == Fraction(4, 14)
     second = Fraction(109, 100)
-    assert unavoidable_error(7, 4, [3, 8], second) == second * fully_masked(7, 4, 3) / 4
+    assert model.unavoidable_error(7, 4, [3, 8], second) == second * model.fully_masked(7, 4, 3) / 4
 
 
 def integrated(ratio, until, length=1.0):

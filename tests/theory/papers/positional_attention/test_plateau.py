@@ -76,14 +76,11 @@ def test_critical_q_comes_near_that_of_many_patches(C, p, linear):
     assert near < 0.55 * far
 
 
-TABLE = {
-    (8, 2, 3): 0.375, (16, 4, 5): 0.712, (18, 2, 3): 1.0, (15, 3, 3): 1.185,
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("sizes", "number"), TABLE.items())
-def test_the_criterion_of_both_laws(sizes, number):
-    D, C, p = sizes
+@pytest.mark.parametrize(
+    ("D", "C", "p", "number"),
+    [(8, 2, 3, 0.375), (16, 4, 5, 0.712), (18, 2, 3, 1.0), (15, 3, 3, 1.185)],
+)
+def test_the_criterion_of_both_laws(D, C, p, number):
     assert criterion(SetLaw(C, 0.5, "mixed"), D // C, p) == pytest.approx(number, abs=5e-4)
     assert criterion(SetLaw(C, 0.5), D // C, p) == D // C - 1
 

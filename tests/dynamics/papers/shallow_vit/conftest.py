@@ -1,8 +1,0 @@
-import pytest
-
-
-@pytest.fixture
-def system():
-    import dynamics
-
-    return dynamics.load_system("shallow_vit")
