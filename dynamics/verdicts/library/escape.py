@@ -1,8 +1,8 @@
 r"""Time until training escapes from the closed space, on which entries of a class are equal.
 
-If the least curvature across the closed space is :math:`-\lambda < 0`, the distance of full
-training from it grows as :math:`e^{\lambda t}`. From a distance :math:`\epsilon` at the start,
-training reaches a given distance at the time
+If the risk has the least curvature :math:`-\lambda < 0` in directions out of the closed space, the
+distance of full training from this space grows as :math:`e^{\lambda t}`. From a distance
+:math:`\epsilon` at the start, training reaches a given distance at the time
 
 .. math:: T(\epsilon) = \frac{1}{\lambda} \ln \frac{1}{\epsilon} + \mathrm{const}. \qquad (1)
 """

@@ -23,7 +23,7 @@ FOUND = 0.9
 
 
 def _drawn(case: Case) -> tuple[Any, Any]:
-    """Flow of the closed equations on the draws of a seed; seeds differ by the sampling error."""
+    """Flow of the reduced problem on drawn samples; seeds differ by the sampling error."""
     make: Any = case.system.ReducedPopulation
     problem = make(case.parameters, samples=SAMPLES, seed=case.seed)
     return problem, flow(problem, LONG)

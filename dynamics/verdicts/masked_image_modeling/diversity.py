@@ -211,7 +211,7 @@ class Measures(NamedTuple):
 
     @property
     def words(self) -> str:
-        """Text with the diversity at the start, and at the end of either training."""
+        """Text with the diversity at the start, and after masked and after supervised training."""
         parts = []
         for layers in self.plan.layers:
             start = self.values[MASKED, layers][:, 0, 0].mean()

@@ -149,7 +149,7 @@ def plane(system: System, law: Any, local: int, core: int) -> dict[str, Any]:
 
 
 def gap_figure(system: System, request: FigureRequest) -> Drawing:
-    """Two-phase and one-phase learning; options ``local``, ``core``: numbers of sizes."""
+    """Two-phase and one-phase learning; options ``local``, ``core``: numbers of area sizes."""
     quick, fine = {"local": 9, "core": 20}, {"local": 21, "core": 56}
     options = request.options(quick, fine, local=2, core=2)
     given = request.user_parameters.get("P", grid.POSITIVE["P"])

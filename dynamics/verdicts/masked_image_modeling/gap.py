@@ -264,7 +264,7 @@ def attention(case: Case) -> Row:
 
 
 def _time_to_loss(source: str, sign: int, kappas: tuple[float, float]) -> Experiment:
-    """Claim that the time to L_p - L*_p <= 1e-3, divided by ln P, grows as P^(1 - kappa_s)."""
+    """Claim that the time to a loss 1e-3 above its floor, over ln P, grows as P^(1 - kappa_s)."""
 
     def measure(case: Case) -> Row:
         law, time = case.parameters, grid.moment(case, "E5")["time"]
@@ -279,7 +279,7 @@ def _time_to_loss(source: str, sign: int, kappas: tuple[float, float]) -> Experi
 
 
 def _attention_at_loss(source: str, sign: int, kappas: tuple[float, float]) -> Experiment:
-    """Claim that (1 - A_m)^2 <= (2/gamma) (L_p - L*_p) when L_p - L*_p is 1e-3, at any P."""
+    """Claim that (1 - A_m)^2 is at most 2/gamma times the loss above its floor, at E5 and any P."""
 
     def measure(case: Case) -> Row:
         law, own = case.parameters, grid.moment(case, "E5")["A_m"]

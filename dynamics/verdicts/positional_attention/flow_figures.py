@@ -8,7 +8,7 @@ r"""Figures of exact reduced flows over grids of laws.
 - ``T1`` shows the time until attention is learned; Theorem 4.1 and the events claim T =
   poly(d)/eta steps.
 
-At the plateau gamma - rho grows at the rate `Plateau.lead`
+At the plateau of Event I gamma - rho grows at the rate `Plateau.lead`
 (`theory.papers.positional_attention.plateau`). At fixed q(D - C) this rate falls with D, like
 :math:`D^{-2}` while the linear part of the activation is small, and like :math:`\nu^{-p}
 D^{-(p+1)}` once :math:`\nu D^{1-1/p}` is large. The paper takes nu = 1/poly(d), so both a fixed nu
@@ -52,7 +52,7 @@ ENDS = {
 }
 """Whether a flow ends with association (None if open) -> label, colour, marker and its fill."""
 FINE = 40
-"""Points along each side of the grid (q, beta) on which the sign at the plateau is computed."""
+"""Points along each side of the grid (q, beta) on which the end of flows is predicted."""
 READINGS = {
     "T1": "$T_1$: half of the attention\nis inside the own set",
     "T1_paper": r"$T_1$: $\gamma$ exceeds the largest $|\rho|$" "\nof the run",
@@ -69,7 +69,7 @@ def _at_sizes(base: Any, options: Mapping[str, Any]) -> dict[tuple[int, int], An
 
 
 def association_ends(system: System, request: FigureRequest) -> Drawing:
-    """Ends of flows over (q, beta) at several sizes, and where the sign at the plateau changes.
+    """Ends of flows over (q, beta) at several sizes, and where the plateau predicts a change.
 
     Options: ``D``, ``C`` (one for each panel), ``chances``, ``diagonals``, ``time``. The data are
     ``time``, ``rows`` (parameters; alpha and rate ``lead`` of gamma - rho at the plateau; final

@@ -18,7 +18,7 @@ from dynamics.verdicts.shallow_vit.tokens import mean_losses
 from theory.papers.shallow_vit.attention_limits import ceiling_of_samples
 
 CLOSE, MEAN_CLOSE = 0.95, 0.9
-"""Minimum attention close to 1 for each query (first) and for their mean in Figure 4 (second)."""
+"""Minimum attention that is close to 1: of each query (first), mean over queries (second)."""
 LONG = 10.0
 """Margin, divided by sqrt(m), of the run that measures the rate; large margins prolong training."""
 FINE = 0.02

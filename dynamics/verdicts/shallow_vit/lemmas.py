@@ -216,7 +216,7 @@ def growth_of_keys(case: Case) -> Row:
     picture=Picture("step", "length of a value", scales=("log", "linear")),
 )  # fmt: skip
 def growth_of_values(case: Case) -> Row:
-    """Growth of the values of discriminative patterns and of other patterns."""
+    """Growth of the value vectors of discriminative patterns and of other patterns."""
     values, hidden = case.run["V"], case.run["W_O"][-1]
     moved, lengths = values[-1] - values[0], np.linalg.norm(values, axis=1)
     change = np.linalg.norm(moved, axis=0)
