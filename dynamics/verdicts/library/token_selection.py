@@ -75,7 +75,7 @@ def cosines(law: Any, run: Any) -> FloatArray:
     picture=Picture("steps", "1 - cosine with the largest margin"),
 )  # fmt: skip
 def converges(case: Case) -> dict[str, Any]:
-    """Cosine with the max-margin direction; plain descent would need exponentially many steps."""
+    """Cosine of the query with the max-margin direction; plain descent is exponentially slow."""
     run, cosine = case.run, cosines(case.parameters, case.run)
     half = cosine[len(cosine) // 2]
     return {

@@ -122,7 +122,7 @@ def theorem_f_3_local(case: Case) -> Row:
     rest, phi = max(abs(at[name]) for name in (own, *others)), at["Phi_0"]
     row |= {"switch": at["time"], "Phi_0": phi, "rest": rest, "share": rest / abs(phi)}
     row |= grid.in_time(case, rho)
-    return row | ({"open": "size"} if rho[0] > 1 else {})  # row["share"] falls as 1/(Delta ln P)
+    return row | ({"open": "size"} if rho[0] > 1 else {})  # the share falls in P, as 1/(Delta ln P)
 
 
 def _one_phase(case: Case, local: bool, rates: Any, others: Any) -> Row:

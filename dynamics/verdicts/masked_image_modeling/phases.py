@@ -61,7 +61,7 @@ def stage_1(case: Case) -> Row:
 
 
 def _shrinks(rows: list[Row], finding: Finding) -> Finding:
-    """Let Lemma 5.3 hold only if ``value`` falls with P and e^-Phi_0 grows as a power of P."""
+    """Let Lemma 5.3 hold only if the ratio ``value`` falls and e^-Phi_0 is a rising power of P."""
     finding = grid.at_largest(rows, finding)
     if len(rows) < 4 or not all("Phi_0" in row for row in rows):
         return finding

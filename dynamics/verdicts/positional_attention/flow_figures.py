@@ -73,7 +73,7 @@ def association_ends(system: System, request: FigureRequest) -> Drawing:
 
     Options: ``D``, ``C`` (one for each panel), ``chances``, ``diagonals``, ``time``. The data are
     ``time``, ``rows`` (parameters; alpha and rate ``lead`` of gamma - rho at the plateau; final
-    gamma, rho, association), and ``counts`` by D: all flows, ends against the sign, open ends.
+    gamma, rho, association), and ``counts`` by D: all flows, ends not as predicted, open ends.
     """
     options = request.options(
         {

@@ -1,8 +1,9 @@
 r"""Other update rules than gradient descent: existence and times of the events, and association.
 
 Classes of equal entries stay equal under any coordinatewise rule, so runs use the three scalars.
-Events are those of gradient descent, possibly in another order. The search for :math:`T_1` begins
-at :math:`T_0`; if both are the same step, half of the attention was inside the own set earlier.
+Events are defined as for gradient descent; their order may differ. The search for :math:`T_1`
+begins at :math:`T_0`; if both are the same step, half of the attention was inside the own set
+earlier.
 """
 
 from __future__ import annotations

@@ -150,7 +150,7 @@ def margin_and_weights(case: Case) -> dict[str, Any]:
     picture=Picture("step", "attention to relevant tokens", scales=LINEAR),
 )  # fmt: skip
 def initialization(case: Case) -> dict[str, Any]:
-    """Distance of the printed initial weights from Assumption 1; training starts from them."""
+    """Distance of the printed initial weights from orthonormal columns, and a run from them."""
     law = case.parameters
     if law.noise == 0:
         raise Undecided("without noise the printed scales are infinite", "law")

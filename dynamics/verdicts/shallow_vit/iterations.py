@@ -182,7 +182,7 @@ def _up_to_constants(rows: list[Row], finding: Finding) -> Finding:
     conclude=_up_to_constants,
 )  # fmt: skip
 def iterations(case: Case) -> Row:
-    """Exponents of the steps in 1/alpha_*, in 1/eta and in 1/(1 - sigma M / pi)."""
+    """Exponents of the number of steps in 1/alpha_*, in 1/eta and in 1/(1 - sigma M / pi)."""
     law = case.parameters
     laws = laws_of(law, "proportion")
     if len(laws) < FEWEST:

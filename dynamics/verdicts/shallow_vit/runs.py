@@ -172,7 +172,7 @@ def lucky(case: Case, record: int) -> NDArray[np.bool_]:
 
 
 def possible(law: Any, points: Iterable[tuple[float, float]]) -> list[Any]:
-    """Distinct laws at those (alpha_*, alpha_#) that L tokens realize with a strict majority."""
+    """Distinct laws at those (alpha_*, alpha_#) that L whole tokens realize with n_* > n_#."""
     laws: dict[Any, Any] = {}
     for alpha, confusion in points:
         try:
