@@ -2,8 +2,7 @@ r"""Other update rules than gradient descent: existence and times of the events,
 
 Classes of equal entries stay equal under any coordinatewise rule, so runs use the three scalars.
 Events are defined as for gradient descent; their order may differ. The search for :math:`T_1`
-begins at :math:`T_0`; if both are the same step, half of the attention was inside the own set
-earlier.
+begins at :math:`T_0`; if both are one step, half of the attention was inside the own set before.
 """
 
 from __future__ import annotations
