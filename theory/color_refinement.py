@@ -2,10 +2,10 @@
 
 A `RelationalStructure` has vertices with kinds, and undirected edges. A colouring is *stable* if
 vertices of one colour have equally many neighbours of every colour. Refinement with one vertex as
-the *root* starts from the kinds as colours, with the root in a colour of its own. It ends in the
-coarsest stable colouring that separates the root from all other vertices. Colours are shared by all
-roots: they are the colours of the coarsest stable colouring of the disjoint union of all rooted
-copies. Roots whose colourings use every colour equally often have the same *type*.
+the *root* starts from the kinds as colours, with the root in a colour of its own. Refinement ends
+in the coarsest stable colouring that separates the root from all other vertices. Colours are shared
+by all roots: they are the colours of the coarsest stable colouring of the disjoint union of all
+rooted copies. Roots whose colourings use every colour equally often have the same *type*.
 
 - Vertices with the same kind and the same neighbours are *twins*. Exchanging twins is an
   automorphism, so one root of each class of twins is refined; the exchange gives the colouring of

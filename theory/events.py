@@ -7,8 +7,8 @@ system. Gradient descent evaluates a rule at every step; the event is the first 
 the rule.
 
 - `Crossing`: an expression becomes non-negative.
-- `ExceedsRunMaximum`: a quantity exceeds the maximum of another quantity over the *whole* run. The
-  event depends on the horizon (length of the run), which is stored with the event.
+- `ExceedsRunMaximum`: a quantity exceeds the maximum of another quantity over the *whole* run. An
+  `ExceedsRunMaximum` event depends on the horizon (length of the run), stored with it.
 - `RisesAgain`: a quantity falls, then rises again; this event also depends on the horizon.
 
 `event_rules` parses rules as text:

@@ -10,7 +10,7 @@ the group; the group itself is never enumerated.
 
 Without a group, colour refinement of a relational structure (`theory.color_refinement`) finds
 classes; they stay equal if the gradient depends on stable colours only. Every orbit of the
-structure's automorphisms lies in one of these classes.
+structure's automorphisms lies in one class of the refinement.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Partition:
 
         For each size ``c`` that occurs ``m`` times, the generators are a transposition and a cycle
         inside the first set of that size, a swap of the first two sets of that size and a cycle
-        through all of them. Conjugation by this cycle gives the permutations inside the other sets.
+        through all of them. Conjugation by the cycle of sets gives permutations inside other sets.
         """
         by_size: dict[int, list[IntArray]] = {}
         for members in self.sets:

@@ -270,7 +270,7 @@ OPTIONS = ("rule", "schedule", "stages", *CONSTANTS, *(f"rule.{name}" for name i
 def own_rule(function: Step, constants: Mapping[str, float] | None = None) -> UpdateRule:
     """Update rule of a user's function ``step(gradient, memory, entry, step, eta, xp, ...)``.
 
-    The function returns (change, memory) of one entry. Its further arguments are constants, with
+    The function returns (change, memory) of one entry. Arguments after `xp` are constants, with
     values in `constants` or defaults. Raises ModelError if the function takes other arguments,
     returns something other than a change and a memory, mixes entries, or cannot be traced.
     """

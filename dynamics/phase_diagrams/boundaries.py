@@ -7,7 +7,7 @@ line cuts off one corner with the answer no.
 
 Refinement leads from a coarse to a fine lattice: a cell with different answers at its corners or on
 its sides is divided into four. Values inside an undivided cell are set to the value of its corners.
-The result equals an evaluation of the whole fine lattice, except for islands and bays inside one
+Refined values equal an evaluation of the whole fine lattice, except for islands and bays inside one
 coarse cell with four equal corners. A larger number ``coarse`` of points per side resolves smaller
 islands.
 """

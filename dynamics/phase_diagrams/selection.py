@@ -5,7 +5,7 @@ refused. Only seeds are combined: a number becomes its median over seeds, a yes-
 share of yes among the known answers.
 
 A position between two values of an axis is a fractional index: 1.5 is half way between the second
-and the third value. On a logarithmic axis, half way refers to the logarithms of the values.
+and the third value. On a logarithmic axis, fractional indices interpolate logarithms.
 """
 
 from __future__ import annotations

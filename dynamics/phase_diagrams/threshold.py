@@ -7,9 +7,9 @@ probability p and the log-likelihood :math:`\ell` are
    \ell(N_{50}, s) = \sum_N k \ln p + (n - k) \ln (1 - p), \qquad 0 \leq s \leq 50.
 
 The confidence set of the profile likelihood holds every :math:`N_{50}` with :math:`\max_s \ell \geq
-\max \ell - \tfrac12 \chi^2_{95\,\%}`. It is valid even if no trial succeeds at one level and all
-succeed at the next. It is an interval, as :math:`\ell` is concave in the slope s and in :math:`s
-\ln N_{50}`. If the fitted :math:`N_{50}` is outside all levels, a bound is reported.
+\max \ell - \tfrac12 \chi^2_{95\,\%}`. The set is valid even if no trial succeeds at one level and
+all succeed at the next. The set is an interval, as :math:`\ell` is concave in the slope s and in
+:math:`s \ln N_{50}`. If the fitted :math:`N_{50}` is outside all levels, a bound is reported.
 """
 
 from __future__ import annotations

@@ -182,7 +182,7 @@ def _grid(sizes: Sequence[tuple[float, float]], strips: bool, keys: int) -> tupl
         usual, height, images=True, nrows=len(rows), ncols=columns, squeeze=False,
         width_ratios=widths, height_ratios=heights,
     )  # fmt: skip
-    if figure.get_figwidth() < usual:  # a legend of half this width may need more height
+    if figure.get_figwidth() < usual:  # a legend of half the figure's width may need more height
         legend = min(legend, 1 + max(0, int((figure.get_figwidth() / 2 - LEGEND) / FURTHER)))
         least = ABOVE + HEADING + KEY * ceil(keys / legend)
         figure.set_figheight(max(figure.get_figheight(), least))

@@ -81,7 +81,7 @@ class Comparison:
 
     @property
     def largest_deviation(self) -> float:
-        """Maximum of the scalars' deviations and of the full run's observable ``outside``."""
+        """Maximum of the scalars' deviations and of the full run's distance from equal entries."""
         outside = self.full.observables.get("outside", np.zeros(1))
         return max(*self.deviation.values(), float(outside.max()))
 

@@ -44,8 +44,8 @@ class Outcome:
 
     The `step` of a flow is None. If gradient descent oscillates, `step` is the first step of the
     oscillation. If a step gives a non-finite state, `step` is the step before; if only a recorded
-    risk is not finite, the step of the first such record. Otherwise `step` is the last step of the
-    run. The `remedy` suggests a change, with numbers, or names the observables that are not finite.
+    risk is not finite, the step of the first such record. In other cases `step` is the last step.
+    The `remedy` suggests a change, with numbers, or names the observables that are not finite.
     """
 
     kind: str

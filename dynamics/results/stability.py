@@ -22,11 +22,11 @@ class Stability:
     """Time up to which training keeps the entries of each class of a reduction equal.
 
     `horizon` is the maximum time considered. `growth` is the maximum factor by which a distance
-    from the closed space grows, or an upper bound of this factor; NaN if not measured. A start at
-    distance `OFF` from the closed space stays within distance `LEFT` up to time `safe`. `left`
-    gives, for each trained start, the time at which the distance reaches `LEFT`: infinite if never,
-    NaN if training ended early. `where` gives the size of the measured model if another size was
-    measured, or the reason why nothing was measured.
+    from the closed space (states with these equal entries) grows, or an upper bound of this factor;
+    NaN if not measured. A start at distance `OFF` from the closed space stays within distance
+    `LEFT` up to time `safe`. `left` gives, for each trained start, the time at which the distance
+    reaches `LEFT`: infinite if never, NaN if training ended early. `where` gives the size of the
+    measured model if another size was measured, or the reason why nothing was measured.
 
     Examples
     --------

@@ -55,7 +55,7 @@ def _exact(name: str, text: str) -> Fraction | None:
     if number is None:
         return None
     finite = real(name, number)
-    if isinstance(number, int) or finite.is_integer():  # a fraction of 1e-999999999 would be huge
+    if isinstance(number, int) or finite.is_integer():  # Fraction('1e-999999999') would be huge
         return Fraction(number)
     try:
         return Fraction(text)

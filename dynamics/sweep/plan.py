@@ -170,8 +170,8 @@ class Plan:
     def check(self) -> None:
         """Validate text options, and letters that only expressions use, by constructing a problem.
 
-        Raises InvalidRequest if no problem of the first `TRIED` points can be constructed, or such
-        a letter has the name of a quantity.
+        Raises InvalidRequest if no problem of the first `TRIED` points can be constructed, or a
+        letter has the name of a quantity.
         """
         system = self.runner.system
         allowed = {*(f.name for f in fields(system.Parameters)), *RUN, *system.empirical_options}

@@ -61,7 +61,7 @@ class Checkpoint:
 
     @property
     def partial(self) -> Path:
-        """Path of the temporary file. A fixed name limits killed writers to one file."""
+        """Path of the temporary file. As the name is fixed, killed writers leave one file."""
         return self.path.with_name(f"{self.path.name}.partial")
 
     def exists(self) -> bool:

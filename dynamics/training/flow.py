@@ -46,9 +46,8 @@ from dynamics.training.settings import check_flow, record_times, starting_state
 MOST_IMPLICIT = 32
 """Maximum number of entries of a state that collocation integrates; larger states use LSODA."""
 OF_A_STEP, ENOUGH = 0.1, 1e-9
-"""The tolerance of a collocation step is max(OF_A_STEP * rtol, min(rtol, ENOUGH)). It is this small
-because rates near 0, and the times of their roots, have about 100 times the errors of the
-states."""
+"""The tolerance of a collocation step is max(OF_A_STEP * rtol, min(rtol, ENOUGH)). Rates near 0,
+and the times of their roots, have about 100 times the errors of the states."""
 FINE, FINE_BY_LSODA = 1e-12, 1e-10
 """Relative tolerance of a step when a flow is integrated a second time, by collocation and by
 LSODA. With a smaller tolerance LSODA would take too many steps when the state is at rest."""

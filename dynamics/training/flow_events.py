@@ -1,12 +1,12 @@
 """Event times of a gradient flow: roots inside the integration steps of its path.
 
-An event rule holds at the times at which all functions of the rule are positive. Each of these
-functions is evaluated at several points of every integration step and interpolated in between.
-Steps in which an interpolant nears 0 without a sign change are bisected until the function's sign
-is certain.
+An event rule holds at the times at which all functions of the rule are positive. Each function of a
+rule is evaluated at several points of every integration step and interpolated in between. Steps in
+which an interpolant nears 0 without a sign change are bisected until the function's sign is
+certain.
 
-The flow is integrated at two tolerances, and events are located on the path of smaller tolerance.
-The error of this path is the larger of two numbers: its distance from the other path, and the
+The flow is integrated at two tolerances, and events are located on the path with the smaller
+tolerance. The error of the located path is its distance from the other path or, if larger, the
 tolerance of a few steps. An event rule counts as satisfied only if every function of the rule
 exceeds the function's own error. An event time is uncertain by half the interval in which a
 function is below the function's error.
@@ -177,7 +177,7 @@ class _Search:
         return np.vstack([apart, -apart, np.array(moved) - path.order_rows(now)])
 
     def _error(self, function: _Function, rows: FloatArray, time: float) -> FloatArray:
-        """Error of a function at each of the `rows`, from the errors of the path at `time`."""
+        """Error of a function at each row of order parameters, by errors of the path at a time."""
         moved = rows[:, None, :] + self.changes(time)
         values = function.value(moved.reshape(-1, rows.shape[1])).reshape(len(rows), -1)
         return np.abs(values - function.value(rows)[:, None]).max(axis=1) + function.error

@@ -66,7 +66,7 @@ class _Lsoda:
         return fallen & (self._tolerance > LEAST) & self._followed
 
     def _may_follow(self, state: FloatArray, size: FloatArray, time: float) -> Any:
-        """Mask of entries that fell, without those at rounding level now or in an earlier call."""
+        """Mask of entries that became too small, except those at rounding level now or earlier."""
         fallen, below = self._too_small(size), self._tolerance < self._floor
         if not (fallen | below).any():
             return fallen

@@ -17,7 +17,7 @@ from dynamics.validation import InvalidRequest, integer, real, refuse
 Stages = Sequence[tuple[Any, int]]
 """Stages of a run; each stage has the names of its trained arrays and its number of steps."""
 MAX_SCHEDULED = 10**7
-"""Maximum number of steps of a run with a schedule. Learning rates are summed step by step."""
+"""Maximum number of steps of a run with a schedule, whose learning rates are summed one by one."""
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,11 @@ A linear combination :math:`c \cdot z` of the scalars :math:`z` is constant unde
 and under the flow if :math:`c` is orthogonal to the linear space of training (`linear`).
 
 A quadratic form :math:`z^T S z` with symmetric :math:`S` is constant under the flow if
-:math:`g(z)^T S z = 0` for the gradient :math:`g` at all points :math:`z` of the linear space. Hence
-:math:`S` is orthogonal to every matrix with entries :math:`z_i g_j + z_j g_i`, evaluated at random
-points in the finite field. Quadratic forms with one value on the whole linear space are left out.
-Gradient descent over a fixed time changes a conserved form by the order of the learning rate.
+:math:`g(z)^T S z = 0` for the gradient :math:`g` at all points :math:`z` of the linear space. A
+conserved :math:`S` is orthogonal to every matrix with entries :math:`z_i g_j + z_j g_i`, evaluated
+at random points in the finite field. Quadratic forms with one value on the whole linear space are
+left out. Gradient descent over a fixed time changes a conserved form by the order of the learning
+rate.
 
 The coefficients of all laws are exact modulo three primes and are converted to fractions. If one
 coefficient of a conservation law is not a small fraction (`modular.SMALL`), all its coefficients

@@ -5,9 +5,9 @@ each,
 
 .. math:: \dot x / \dot y = a(x)\, b(y),
 
-the flow conserves :math:`\int dx / a(x) - \int b(y)\, dy`. Pairs of scalars whose rates have such a
-ratio are found at random states, and sympy integrates 1/a and b. Gradient descent conserves a first
-integral only up to order :math:`\eta`.
+the flow conserves :math:`\int dx / a(x) - \int b(y)\, dy`. Pairs of scalars with a separable ratio
+of rates are found at random states, and sympy computes both integrals. Gradient descent conserves a
+first integral only up to order :math:`\eta`.
 """
 
 from __future__ import annotations

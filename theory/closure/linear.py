@@ -9,7 +9,7 @@ all parts of gradients outside the span are rounding errors.
 
 If parameter groups have different learning rates, the space of each group is searched separately.
 If the update rule is linear in the gradients, training stays in the linear space. A rule such as
-Adam may leave this space, but keeps the entries of each class equal.
+Adam may leave the linear space, but keeps the entries of each class equal.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SIGNAL, NOISE = 1e-9, 2e-12
 
 @dataclass(frozen=True)
 class LinearSpace:
-    """Linear space through the start, in the coordinates of the classes.
+    """Linear space through the start, with one coordinate for each class of entries.
 
     The columns of `basis`, shape (count, free), are directions of the scalars. `proved` is False if
     the space was found in floats, from gradients at some states.
@@ -131,7 +131,7 @@ def exact_basis(span: Span) -> FloatArray | None:
 
 
 def reduced_basis(basis: FloatArray, span: Span) -> FloatArray:
-    """Columns of `basis` recombined to have the pivots and zeros of `span`, (count, free)."""
+    """Float `basis` recombined into the echelon form of the exact `span`, shape (count, free)."""
     columns = np.linalg.solve(basis[span.pivots].T, basis.T).T
     return np.asarray(np.where(span.rows.any(axis=2).T, columns, 0.0))
 

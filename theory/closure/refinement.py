@@ -7,7 +7,7 @@ keep their initial value. An entry with a nonzero gradient moves in later rounds
 the gradient gives its sign. A class is split if the *signed gradients* of its entries (gradient
 times sign) differ. The rounds end when two of them change no class. In every state with equal
 entries in each final class, also at kinks, the signed gradients of a class are equal, and the
-gradients of frozen entries are 0. This is colour refinement with the gradient as the colour.
+gradients of frozen entries are 0. The rounds are colour refinement with the gradient as the colour.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def oriented(
 def leaving(
     gradient: Gradient, classes: EntryClasses, triples: Triples, generator: np.random.Generator
 ) -> IntArray:
-    """Indices of entries whose gradient is not that of their class, or not 0 for a frozen entry."""
+    """Indices of entries with a signed gradient unlike their class's, or nonzero though frozen."""
     slope = _along(gradient, classes.labels, classes.signs, triples, generator)
     signed = np.where((classes.signs < 0)[:, None], field.negative(slope), slope)
     moving = np.flatnonzero(classes.labels >= 0)

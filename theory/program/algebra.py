@@ -24,7 +24,7 @@ class Algebra:
         flat = [x.reshape(-1) for x in whole]
         code = flat[0]
         for k, other in enumerate(flat[1:]):
-            if k:  # renumber the codes, so that the next product fits in 64 bits
+            if k:  # renumber distinct codes from 0: the next product fits in 64 bits
                 code = np.unique(code, return_inverse=True)[1].reshape(-1)
             code = code * len(self.values) + other
         _, where, back = np.unique(code, return_index=True, return_inverse=True)

@@ -44,7 +44,7 @@ def run_floats(program: Program, inputs: Any, functions: Functions = FLOATS) -> 
 def gross(program: Program, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     """Magnitude of each value before cancellation, shape (size,), for bounds on rounding errors.
 
-    A sum gets the sum of the magnitudes of its terms, and a product gets their product. Thus a
+    A sum gets the sum of the magnitudes of its terms, and a product gets their product. A
     difference that cancels to 0 keeps the magnitude of its terms, which determines its rounding
     error. `numbers`, shape (size,), is the result of `run_floats`.
     """

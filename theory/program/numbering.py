@@ -257,7 +257,7 @@ class Values:
     ) -> Ids:
         """Ids of n results of an operation; the mask `fixed` marks results that are constants.
 
-        The array `floats`, shape (n,), holds the numbers of these constants. The function `rows`
+        The array `floats`, shape (n,), holds the constants marked in `fixed`. The function `rows`
         maps positions among 0, ..., n - 1 to operands and coefficients of the results there.
         """
         ids, moving = np.empty(fixed.size, dtype=np.int64), np.flatnonzero(~fixed)
