@@ -87,7 +87,7 @@ def family_sizes() -> Sizes:
 
 @cache
 def initial_ratio() -> sympy.Expr:
-    """Exact rho(0) = |alpha_0| / alpha_m of a cluster with all latents 1, in terms of its sizes."""
+    """Exact ratio rho(0) of the rates of Phi_0 and Phi_m by the area sizes, if latents are 1."""
     rates = [initial_rate(kind, family_sizes(), P, masked) for kind in (OTHER, OWN)]
     return sympy.factor(-rates[0] / rates[1])
 
@@ -181,7 +181,7 @@ def leading_motion() -> Motion:
 
 
 def leading_terms() -> tuple[int, int]:
-    """Lowest power of A_m in the rate of Phi_m, and of A_0 in that of Phi_0, all other A 0."""
+    """Lowest powers of A_m and A_0 in the rates of Phi_m and Phi_0, without attention elsewhere."""
     own = sympy.Poly(feature_increment(OWN).subs({A_i: 0, Sigma: 0}), A_m)
     other = sympy.Poly(feature_increment(OTHER).subs({A_m: 0, Sigma: 0}), A_i)
     return tuple(min(power for (power,) in p.monoms()) for p in (own, other))
@@ -227,7 +227,7 @@ def gap() -> Evidence:
 
 
 def lemma_5_3() -> Evidence:
-    """Compute when large rho(0) has fallen to rho = 1, and Phi_m and Phi_0 then (Lemma 5.3).
+    """Compute time, Phi_m and Phi_0 where their rates become equal, for large rho(0) (Lemma 5.3).
 
     The returned Evidence is undecided, because only a measurement can decide the lemma at finite P.
     """

@@ -143,7 +143,7 @@ CONSTANTS = ("P", "gamma", "L", "U", "kappa_s", "Delta", "Delta_eff")
 """Parameters that the rules of events use."""
 
 EPSILON = sympy.Rational(1, 1000)
-"""Allowed excess of the loss over its floor if half of the patches are masked (gamma = 1/2)."""
+"""Allowed excess of the loss over its floor at convergence, if half of the patches are masked."""
 
 rho, alpha_m, alpha_0, Phi_m, Phi_0, A_m, gap, A_g, gap_g = NOTATION.symbols(
     " ".join(ORDER_PARAMETERS)

@@ -3,7 +3,7 @@ r"""Minimum number P of patches at which the paper's statements about large P ar
 The statements fix the exponents of the area sizes :math:`C_g = P^{\kappa_c}` (global) and
 :math:`C_s = P^{\kappa_s}` (local). A statement is visible if its powers of P, such as
 :math:`P^{0.01}` in the threshold of stage 1, exceed its constants. The ratio rho(0) of the initial
-rates of Phi of the global and own area is exact. The motion of both Phi is estimated by
+rates of Phi of the global and own area is computed exactly. The motion of both Phi is estimated by
 `leading_motion`, for large rho(0), z = 1 and small attention to the own area.
 """
 
@@ -26,7 +26,7 @@ rho0 = NOTATION.symbol("rho0")
 Condition = Callable[[Any, Any, float], bool]
 """Whether a statement of the paper is visible, as a function of P, rho(0) and Delta."""
 MOST = 1500.0
-"""Maximum of ln P in the search; if no P below it is large enough, the result is infinite."""
+"""Maximum of ln P in the search; the result is infinite if no P up to e^1500 is large enough."""
 FINE = 1e-3
 """The search ends when the interval that contains ln P is shorter than this."""
 
@@ -91,8 +91,8 @@ def threshold_before_switch(size: Any, ratio: Any, gap: float) -> bool:
 def growth_in_stage_1(size: Any, ratio: Any, gap: float) -> Any:
     r"""Relative growth of the attention to the own area in stage 1, at leading order.
 
-    It is :math:`e^{\Phi_m} - 1` at the end of stage 1, :math:`\Phi_0 = -(\Delta/2 - 0.01) \ln P`.
-    The arguments are P = `size`, rho(0) = `ratio` and Delta = `gap`.
+    The growth is :math:`e^{\Phi_m} - 1` at the end of stage 1, :math:`\Phi_0 = -(\Delta/2 - 0.01)
+    \ln P`. The arguments are P = `size`, rho(0) = `ratio` and Delta = `gap`.
     """
     own, _, _ = _motion()
     passed = (size ** (gap - 2 * float(SLACK)) - 1) / (2 * ratio)
@@ -120,7 +120,7 @@ def _ratio() -> Callable[..., Any]:
 
 @cache
 def _motion() -> tuple[Callable[..., Any], ...]:
-    """Functions: Phi_m of the scaled time; Phi_0 at rho = 1, and at scaled time 1, of rho(0)."""
+    """Functions: Phi_m of the scaled time; of rho(0), Phi_0 at rho = 1 and Phi_0 at the end."""
     motion = leading_motion()
     at_switch = motion.Phi_0.subs(motion.scaled, motion.switch)
     at_end = motion.Phi_0.subs(motion.scaled, 1)

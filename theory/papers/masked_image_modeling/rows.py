@@ -159,7 +159,7 @@ class Rows:
     def references(self) -> IntArray:
         """State indices of a local row's Phi_m and Phi_0; indices of local and global row type.
 
-        The own area is m, the global area 0. The first three are -1 if no patch is in a local area.
+        The own area is m, the global area 0. The first three indices are -1 if no area is local.
         """
         near, far = self.views
         if near is None:

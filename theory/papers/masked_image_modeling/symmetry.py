@@ -56,8 +56,8 @@ class RowType:
     `phi_names` are the names of the Ups and Phi classes; the first Ups class, ``"self"``, is p
     alone. `ups_sizes` holds the number of patches in each Ups class, and `phi_sizes` the number of
     features in each Phi class. `clusters` holds the classes of areas of each cluster, as seen from
-    ``patches[0]``; the first class is the own area of this patch, in which the cell (0, 1) is the
-    patch itself. Seen from another patch of the type, the clusters can be in another order.
+    ``patches[0]``; the first class is the own area of this patch, in which the cell (0, 1), Ups 0,
+    is the patch itself. Other patches of the type can see the clusters in another order.
     """
 
     patches: IntArray

@@ -5,17 +5,17 @@ The logits of a shift are :math:`A_{ij} = s` if the set of patch j follows the s
 :math:`\sum_l C\,act(D\alpha z_l/C)`, as for attention to the own set: only rows are permuted.
 
 If sets attend in pairs (`paired_logits`), the matrix of logits is symmetric and positive
-semidefinite. Its entries are a for the partner set, a - g for the own set, and a + (C-1) g on the
-diagonal, with a and g positive. Its eigenvalues are 2Ca, Cg and 0, so a smaller diagonal makes one
-negative. In each of its rows, the C largest entries off the diagonal are those of the partner set.
+semidefinite. With positive a and g, logits are a for the partner set, a - g for the own set, and a
++ (C-1) g on the diagonal. The matrix has the eigenvalues 2Ca, Cg and 0, so a smaller diagonal makes
+one negative. In each row, the C largest entries off the diagonal are those of the partner set.
 
 Definition 2.2, as written, takes the C largest inner products :math:`\langle p_i, p_j\rangle` of
 positional encodings over all j, including :math:`j = i`. For the longest encoding :math:`p_i`,
 Cauchy-Schwarz gives :math:`\langle p_i, p_j \rangle \leq |p_i|^2`, so patch i is among its own C
 largest, up to ties. Hence no Gram matrix has its C largest entries outside the own set in every
 row, and `overlap` computes results with and without the diagonal. The query and key maps are free,
-so `query_key` combines any logits with any regular Gram matrix. Hence in one model the largest
-entries off the diagonal of both can be outside the own sets.
+so `query_key` combines any logits with any regular Gram matrix. Hence the logits and the Gram
+matrix of one model can both have their largest entries off the diagonal outside the own sets.
 
 Definition 2.2 and Theorem 3.2 are those of Jelassi, Sander, Li (2022).
 """

@@ -148,8 +148,8 @@ def lemma_4_3() -> Evidence:
 
     With the softmax scale s, the attention G/D to the own set and ``sig`` = E[1/(1+e^F)], the
     increment of gamma needs the factor C p s (1 - G/D) sig, free of alpha and Gamma. The increment
-    of rho needs C p s (G Xi / Gamma) sig. Whether the exact increments satisfy the lemma is
-    measured in runs (``polylog_gamma``).
+    of rho needs the factor C p s (G Xi / Gamma) sig. Whether the exact increments satisfy the lemma
+    is measured in runs (``polylog_gamma``).
     """
     hidden = sympy.simplify(leading_increment(gamma) / increment_scale())
     against = sympy.simplify(-leading_increment(rho) * D / increment_scale())

@@ -67,8 +67,8 @@ gamma grows faster than rho at every mean :math:`\lambda`.
 
 With the a and b of F(Z), the plateau has :math:`\alpha^p = a/D`, or :math:`\alpha = b/(\nu D)` if
 :math:`\nu D^{1-1/p}` is large. The rate (2) of gamma - rho therefore falls like :math:`D^{-2}`
-first, and like :math:`\nu^{-p} D^{-(p+1)}` for larger D. Whether its sign predicts the end of
-training is measured in `dynamics.verdicts.positional_attention.plateau`.
+first, and like :math:`\nu^{-p} D^{-(p+1)}` for larger D. Whether this rate's sign predicts the end
+of training is measured in `dynamics.verdicts.positional_attention.plateau`.
 """
 
 from __future__ import annotations
@@ -94,10 +94,10 @@ STEP = 1.1
 class Numbers(NamedTuple):
     """Joint law of the numbers of random patches at +1 and at -1, and sums over these patches.
 
-    The array `chance`, shape (D - C + 1, D - C + 1), holds the probability of a random patches at
-    +1 and b at -1. For each value x, `mates` holds an array of the shape of `chance`. The entry (a,
-    b) of `mates[x]` is the expectation of the indicator of (a, b) times the sum of z_i - x over all
-    random patches i of value x, with z_i the sum of the set of patch i.
+    The array `chance`, shape (D - C + 1, D - C + 1), holds the probability that (a, b) random
+    patches are at +1 and -1. For each value x, `mates` holds an array of the shape of `chance`. The
+    entry (a, b) of `mates[x]` is the expectation of the indicator of (a, b) times the sum of z_i -
+    x over all random patches i of value x, with z_i the sum of the set of patch i.
     """
 
     chance: Array
@@ -184,7 +184,7 @@ class Plateau:
 
     @cached_property
     def powers(self) -> tuple[Array, Array]:
-        """Sums of U^p and of U of (1) over all patches, for a random patches at +1 and b at -1.
+        """Sums of U^p and of U of (1) over all patches, if (a, b) random patches are at +1 and -1.
 
         The output F is alpha^p times the first sum, plus nu alpha times the second sum.
         """
@@ -195,7 +195,7 @@ class Plateau:
         return np.asarray(main), np.asarray(linear)
 
     def weights(self, alpha: float) -> Array:
-        """Weight 1/(1 + e^F) in equation (2), for a random patches at +1 and b at -1."""
+        """Weight 1/(1 + e^F) of equation (2), if (a, b) random patches are at +1 and -1."""
         main, linear = self.powers
         return np.asarray(expit(-(alpha**self.p * main + self.nu * alpha * linear)))
 
@@ -220,7 +220,7 @@ class Plateau:
 
     @cached_property
     def moments(self) -> Array:
-        """Mean of T of (3) given a random patches at +1 and b at -1, times its probability."""
+        """Mean of T of (3) if (a, b) random patches are at +1 and -1, times its probability."""
         D, C, random = self.D, self.law.C, self.D - self.law.C
         plus, minus = np.ogrid[: random + 1, : random + 1]
         chance, mates = self.numbers
@@ -233,7 +233,7 @@ class Plateau:
         return np.asarray(moments / random)
 
     def tilt(self, alpha: float) -> float:
-        """Expectation of T / (1 + e^F), with T of (3) and the sign of the rate of gamma - rho."""
+        """Expectation of T / (1 + e^F), T of (3); it has the sign of the rate of gamma - rho."""
         return float((self.weights(alpha) * self.moments).sum())
 
     def lead(self, alpha: float) -> float:

@@ -28,8 +28,8 @@ The linear part of F has the sign of -k, and k >= 0. This k is 0 only for kappa 
 F = 0 by the exchange of the two sets. Let :math:`(D\alpha)^p H` be the part of F of degree p.
 
 - If no random patch has a positive attended value (always for L >= 4), Jensen's inequality gives
-  :math:`H \leq C (u^p + (L-1) v^p)`. This bound on H is, at e = 0, :math:`C (1 - (L-1) \kappa^p)
-  \leq 0`. It decreases with e while :math:`u > |v|`, and then is at most :math:`-(L-2)\,C |v|^p`.
+  :math:`H \leq C (u^p + (L-1) v^p)`. At e = 0 this bound is :math:`C (1 - (L-1) \kappa^p) \leq 0`.
+  It decreases with e while :math:`u > |v|`, and then is at most :math:`-(L-2)\,C |v|^p`.
 - If some random patch has a positive attended value, then L = 3 and kappa < 1, and the criterion
   requires C >= 5. Attended values of random patches are then at most the attention :math:`\Xi` to a
   patch of another set, and :math:`\Gamma < \Xi`. With the attended values h of the patches at -1
@@ -39,13 +39,13 @@ F = 0 by the exchange of the two sets. Let :math:`(D\alpha)^p H` be the part of 
 Hence F < 0 for every alpha > 0. For alpha < 0, F < 0 if all random patches are 0.
 
 **Bound on alpha.** The attention lies in a compact set, so these samples have :math:`F \leq
--c\,|\alpha|` or :math:`F \leq -c\,|\alpha|^p` with c > 0. With their probability P, the risk is at
-least :math:`P \log(1 + e^{-F})`. This bound grows with :math:`|\alpha|`, but the risk decreases
-along every gradient flow, so alpha is bounded. If instead yF > 0 on every sample, alpha is
-unbounded, because for large alpha every yF increases with alpha.
+-c\,|\alpha|` or :math:`F \leq -c\,|\alpha|^p` with c > 0. With the probability P of these samples,
+the risk is at least :math:`P \log(1 + e^{-F})`. This bound grows with :math:`|\alpha|`, but the
+risk decreases along every gradient flow, so alpha is bounded. If instead yF > 0 on every sample,
+alpha is unbounded, because for large alpha every yF increases with alpha.
 
 The plateau of Event I (`theory.papers.positional_attention.plateau`) predicts whether the flow
-*reaches* attention close to full. With a large linear part nu, it may still end at an error > 0.
+*reaches* attention close to full. With a large nu, the flow may still end at an error > 0.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ with equality in the limit of zero attention to all other patterns. The bounds i
 - No query pattern has both masses above q/(1+q), and the mean of both is at most q/(1+q)
   (`mean_is_bounded`).
 - Pattern 1 has n_* tokens in a positive sample and n_# tokens in a negative sample. Hence the mean
-  mass of all queries is at most the `ceiling`, its value at :math:`s = \sqrt q + 1 + 1/\sqrt q`.
+  mass of all queries is at most its value at :math:`s = \sqrt q + 1 + 1/\sqrt q`, the `ceiling`.
 
 This ceiling, for equally probable labels, is 1 only without confusion tokens. In
 `ceiling_of_samples`, let a pattern's tokens in positive samples be the share a of all tokens, and
@@ -31,9 +31,9 @@ of :math:`R^{m_a}`. The share of directions within an angle theta of a given dir
 
 with I the regularised incomplete beta function. For small theta, this share of directions is of
 order :math:`\theta^{m_a - 1}`. Lemma 3 claims the share :math:`\frac1M (1 - \epsilon_m - \theta M /
-\pi)` of lucky neurons, which increases as theta decreases. For m neurons, M patterns and N samples,
-its hypothesis :math:`m \geq \epsilon_m^{-2} M^2 \log N` requires :math:`\epsilon_m \geq M
-\sqrt{\log N / m}`.
+\pi)` of lucky neurons, which increases as theta decreases. Its hypothesis :math:`m \geq
+\epsilon_m^{-2} M^2 \log N` on the number m of neurons, for M patterns and N samples, requires
+:math:`\epsilon_m \geq M \sqrt{\log N / m}`.
 """
 
 from __future__ import annotations
@@ -236,7 +236,7 @@ def lemma_3(
 def printed_start(noise: float = 0.01, sigma: float = 0.1, delta: float = 0.2) -> Evidence:
     """Check Assumption 1 for the initial weights printed in Section 4.1.
 
-    These weights map orthonormal patterns to orthogonal vectors of equal length. The standard
+    The printed weights map orthonormal patterns to orthogonal vectors of equal length. The standard
     deviation of the noise is `noise` = c0. `sigma` is the error of the initial values, and `delta`
     that of the initial keys and queries.
     """

@@ -44,7 +44,7 @@ def least_neurons(M: int, samples: int, sigma: float, tau: float = 0.0) -> float
 
 
 def least_batch(share: float, sigma: float, delta: float, tau: float = 0.0) -> float:
-    """Batch size by (9) with constant 1, at alpha_* = `share`; inf if the bracket is <= 0."""
+    """Batch size by (9), constant 1, at alpha_* = `share`; inf if the bracket in (9) is <= 0."""
     gap = share - exp(-(delta + tau)) * (sigma + tau)
     return gap**-2 if gap > 0 else inf
 

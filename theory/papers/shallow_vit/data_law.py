@@ -152,7 +152,7 @@ DATA = tuple(_LAWS)
 def support_size(shares: Shares, data: str) -> int:
     """Number of pairs (count vector, label) that a law can have, computed without a list of them.
 
-    Pairs of probability 0 count for ``iid``. Raises KeyError unless `data` is in `DATA`.
+    ``iid`` includes pairs of probability 0. Raises KeyError unless `data` is in `DATA`.
     """
     M, L = shares.M, shares.L
     ties = sum(comb(L - 2 * k + M - 3, M - 3) for k in range(L // 2 + 1))

@@ -131,7 +131,7 @@ def _slopes(loss: sympy.Expr, entries: sympy.Matrix, back: Any) -> tuple[sympy.E
 def _back(
     weights: sympy.Matrix, attention: sympy.Matrix
 ) -> tuple[Mapping[Any, Any], Mapping[Any, Any], Mapping[Any, Any]]:
-    """Substitute: column sums by symbols, weights by attention, its last row by the other rows."""
+    """Mappings: column sums to symbols, weights to attention, its last row to the other rows."""
     totals = sympy.symbols(f"tot_:{weights.cols}", positive=True)
     last = weights.rows - 1
     sums = {sympy.Add(*weights.col(j)): totals[j] for j in range(weights.cols)}

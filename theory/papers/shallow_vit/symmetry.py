@@ -9,7 +9,7 @@ tokens of the other M - 2 patterns are split equally. If all such permutations a
 - B has one value on each of 6 classes of ordered pairs of patterns, and G_K and G_Q have one value
   on each of 5 classes of unordered pairs: 16 scalars for every M > 3;
 - training depends only on the orbit means of T, the derivative of the loss by B. The two samples of
-  the ``fixed`` law are mirror images, so the positive sample yields these means (`orbit_means`).
+  the ``fixed`` law are mirror images, so the positive sample yields the `orbit_means`.
 
 The classes are the orbits of `pattern_group`. `conditions` measures each condition at a start, and
 `broken` reports the first one that does not hold.
@@ -32,7 +32,7 @@ from theory.papers.shallow_vit.notation import EVEN_PAIRS, PAIRS
 from theory.symmetry import Classes, PermutationGroup, classes
 
 TOLERANCE = 1e-12
-"""A condition holds if its deviation, relative to the largest number, is at most this."""
+"""A condition holds if its deviation, relative to the largest entry or weight, is at most this."""
 
 
 def pattern_group(M: int, exchange: bool = True) -> PermutationGroup:
@@ -113,8 +113,9 @@ def orbit_means(M: int) -> Mapping[str, sympy.Expr]:
     """Mean of T, the derivative of the loss by B, over each orbit of pairs of patterns.
 
     The permutations of the M - 2 other patterns leave the positive sample unchanged, so its T has
-    one entry ``T_<pair>`` on each of their orbits. The negative sample is its mirror image. Hence
-    the mean of T over both samples is the mean of these entries over an orbit of the whole group.
+    one entry ``T_<pair>`` on each of their orbits. The negative sample is the mirror image of the
+    positive sample. Hence the mean of T over both samples is the mean of these entries over an
+    orbit of the whole group.
     """
     fine, whole = (classes(pattern_group(M, exchange)) for exchange in (False, True))
     means: dict[str, sympy.Expr] = {}
@@ -147,7 +148,7 @@ class Weights:
 class Condition:
     """Condition under which training reduces to the 16 scalars.
 
-    `deviation` is the maximum violation relative to the largest number; `where` tells its place.
+    `deviation` is the maximum violation relative to the largest entry or weight, `where` its place.
     """
 
     name: str
