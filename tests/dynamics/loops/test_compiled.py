@@ -85,11 +85,8 @@ def test_a_later_process_compiles_what_was_edited_and_nothing_else(tmp_path):
 
 def test_the_name_of_the_folder_covers_all_kernels():
     covered = {path for pattern in compiler.SOURCES for path in compiler.PACKAGE.glob(pattern)}
-    files = {
-        path
-        for path in compiler.PACKAGE.rglob("*.py")
-        if "kernels(__name__)" in path.read_text(encoding="utf-8").splitlines()
-    }
+    texts = {path: path.read_text(encoding="utf-8") for path in compiler.PACKAGE.rglob("*.py")}
+    files = {path for path, text in texts.items() if "kernels(__name__)" in text.splitlines()}
     assert len(files) >= 10
     assert files <= covered
 

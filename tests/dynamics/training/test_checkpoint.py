@@ -1,4 +1,3 @@
-import os
 import signal
 from contextlib import contextmanager
 from functools import partial
@@ -35,14 +34,14 @@ def cut(chunk, how):
         yield
 
 
-def interrupt(number=signal.SIGINT):
-    os.kill(os.getpid(), number)
+interrupt = partial(signal.raise_signal, signal.SIGINT)
 
 
 def in_pieces(generator, most, run):
     """Run to the end with an interruption at random chunks; the result, and how often it ended."""
     for pieces in range(1, 100):
-        with cut(int(generator.integers(0, most)), partial(interrupt, (2, 15)[pieces % 2])):
+        number = signal.SIGTERM if pieces % 2 else signal.SIGINT
+        with cut(int(generator.integers(0, most)), partial(signal.raise_signal, number)):
             result = run()
         if not result.interrupted:
             return result, pieces
@@ -84,7 +83,6 @@ def test_an_interrupted_run_ends_bitwise_like_one_that_was_not(system, tmp_path,
 
 def test_interruption_while_observables_are_computed_can_be_resumed(system, tmp_path, monkeypatch):
     """Of a run that has diverged: it does so once."""
-    eta = 0.3
     problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
 
     class Slow:
@@ -98,11 +96,11 @@ def test_interruption_while_observables_are_computed_can_be_resumed(system, tmp_
     monkeypatch.setattr(descent, "RECORDS_AT_ONCE", 0)  # one record after the other
     monkeypatch.setattr(descent, "AFTER_SIGNAL", 0.0)
     path = tmp_path / "run"
-    run = dynamics.descend(Slow(), eta, 3000, record=1, checkpoint=path)
+    run = dynamics.descend(Slow(), 0.3, 3000, record=1, checkpoint=path)
     assert run.outcome.kind == "interrupted"
     assert "checkpoint" in run.outcome.remedy
-    again = dynamics.descend(problem, eta, 3000, record=1, checkpoint=path)
-    same(again, dynamics.descend(problem, eta, 3000, record=1))
+    again = dynamics.descend(problem, 0.3, 3000, record=1, checkpoint=path)
+    same(again, dynamics.descend(problem, 0.3, 3000, record=1))
 
 
 def test_a_remark_is_kept_and_told_again_when_a_run_goes_on(system, tmp_path):
@@ -135,10 +133,7 @@ def test_both_runs_of_a_comparison_go_on(system, tmp_path):
 
 @pytest.fixture
 def left(system, tmp_path, monkeypatch):
-    """A problem, and the checkpoint of a run of it that was interrupted.
-
-    By a relative path, which no temporary folder makes so long that a message shortens it.
-    """
+    """A problem, and the checkpoint of an interrupted run, by a path that no message shortens."""
     monkeypatch.chdir(tmp_path)
     problem, path = system.ReducedPopulation(system.Parameters(D=8, C=2)), Path("left.run")
     with cut(8, interrupt):

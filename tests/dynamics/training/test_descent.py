@@ -4,6 +4,7 @@ import pytest
 from runs import same
 
 import dynamics
+from dynamics.training.minibatches import MiniBatches
 from dynamics.validation import InvalidRequest
 
 
@@ -122,14 +123,11 @@ def test_rates_are_per_unit_of_time_of_each_learning_rate(system, view, second):
 @pytest.mark.parametrize(
     ("start", "eta", "kind"),
     [
-        (1.0, 0.5, "converged"),
-        (2.0, 0.5, "converged"),
-        (2.0, 1e-30, "converged"),
-        (1.0, 1e-30, "reached horizon"),
-        (1.0, 1e-17, "reached horizon"),
+        (1.0, 0.5, "converged"), (2.0, 0.5, "converged"), (2.0, 1e-30, "converged"),
+        (1.0, 1e-30, "reached horizon"), (1.0, 1e-17, "reached horizon"),
         (2.0 + 1e-6, 1e-12, "reached horizon"),  # a step is 1e-18
     ],
-)
+)  # fmt: skip
 def test_what_has_converged_is_at_rest(start, eta, kind, unit):
     """Of a parabola around 2, in any unit of length: not where the step alone is small."""
     system = dynamics.Model(
@@ -181,14 +179,12 @@ def test_what_comes_after_an_event_of_the_whole_run(monkeypatch):
         start=lambda: {"a": 0.0, "b": 1.0},
         risk=lambda theta, xp: (theta["a"] - 2) ** 2 / 2 + (theta["b"] - 0.5) ** 2,
         events={
-            "top": "a exceeds the maximum of b",
-            "at": "a >= 0.2 after top",
+            "top": "a exceeds the maximum of b", "at": "a >= 0.2 after top",
             "later": "a >= 1.5 after top",
             "beyond": "a exceeds the maximum of b + 0.6 after later",
-            "end": "a >= 1.9 after beyond",
-            "never": "a >= 3 after beyond",
+            "end": "a >= 1.9 after beyond", "never": "a >= 3 after beyond",
         },
-    )
+    )  # fmt: skip
     pair = system.ReducedPopulation(system.Parameters())
     monkeypatch.setattr("dynamics.training.descent.LARGEST_CHUNK", 7)
     run = dynamics.descend(pair, 0.01, 1000)
@@ -205,3 +201,33 @@ def test_what_comes_after_an_event_of_the_whole_run(monkeypatch):
     flow = dynamics.flow(pair, 10.0)
     for name in wanted:
         assert run.events[name].time == pytest.approx(flow.events[name].time, rel=0.03)
+
+
+@pytest.mark.parametrize(("samples", "size"), [(12, 4), (13, 4), (5, 1), (7, 6), (6, 6), (6, 100)])
+def test_every_epoch_takes_every_sample_once(samples, size):
+    many = -(-samples // size)
+    for epoch in range(20):
+        dealt = MiniBatches(3, samples, size).members(epoch * many, (epoch + 1) * many)
+        assert [part.size for part in dealt[:-1]] == [size] * (many - 1)
+        assert sorted(np.concatenate(dealt)) == list(range(samples))
+        assert all((np.diff(part) > 0).all() for part in dealt)
+
+
+def test_epochs_differ_in_their_batches():
+    """In who is together, not only in the order; and every pair meets as often as chance has it."""
+    together, epochs = np.zeros((12, 12)), 600
+    for part in MiniBatches(0, 12, 4).members(0, 3 * epochs):
+        together[np.ix_(part, part)] += 1
+    pairs = together[np.triu_indices(12, 1)]
+    assert abs(pairs - epochs * 3 / 11).max() < 5 * np.sqrt(epochs * 3 / 11 * 8 / 11)
+    one, other = (MiniBatches(seed, 12, 4).members(0, 30) for seed in (0, 1))
+    assert any((a != b).any() for a, b in zip(one, other, strict=True))
+
+
+def test_the_number_of_the_step_decides():
+    whole = MiniBatches(5, 13, 4).members(0, 40)
+    for first in range(40):
+        for last in range(first, 41):
+            dealt = MiniBatches(5, 13, 4).members(first, last)
+            assert len(dealt) == last - first
+            assert all((a == b).all() for a, b in zip(dealt, whole[first:last], strict=True))

@@ -31,9 +31,8 @@ def chunks(history, cuts):
 
 def detect(history, cuts, step_time=0.5, fate="", rules=RULES, again=(), resumed=False):
     """What is detected; the run once more is in chunks by other cuts, or as given."""
-    detector = Detector(
-        rules, ("a", "b", "n")[: history.shape[1]], SimpleNamespace(D=1.5), step_time
-    )
+    names = ("a", "b", "n")[: history.shape[1]]
+    detector = Detector(rules, names, SimpleNamespace(D=1.5), step_time)
     for chunk in chunks(history, cuts):
         detector.feed(*chunk)
         if resumed:
@@ -48,14 +47,12 @@ def last_moving(rates):
 
 
 values = st.floats(-4, 4).map(lambda v: round(v, 1))
+histories = st.lists(st.tuples(values, values), min_size=1, max_size=60)
+places = st.lists(st.integers(0, 100), max_size=60)
 
 
 @settings(deadline=None, max_examples=300)
-@given(
-    st.lists(st.tuples(values, values), min_size=1, max_size=60),
-    st.lists(st.integers(0, 100), max_size=60),
-    st.booleans(),
-)
+@given(histories, places, st.booleans())
 def test_every_rule_equals_a_loop_however_the_run_is_cut(history, cuts, resumed):
     history = np.array(history)
     found = detect(history, cuts, resumed=resumed)
@@ -122,11 +119,7 @@ LATE = (
 
 
 @settings(deadline=None, max_examples=200)
-@given(
-    st.lists(st.tuples(values, values), min_size=1, max_size=60),
-    st.lists(st.integers(0, 100), max_size=60),
-    st.lists(st.integers(0, 100), max_size=60),
-)
+@given(histories, places, places)
 def test_what_awaits_a_rule_of_the_whole_run_is_sought_from_its_step_on(history, cuts, others):
     """As if that step had been known on the way: as where the number of a step reaches it."""
     history = np.column_stack([np.array(history), np.arange(len(history))])

@@ -23,14 +23,10 @@ def path(rules, first, second, nodes, rates=(), error=0.0):
     """A path whose state is the time, with two functions of it as order parameters."""
     values = lambda t: np.array([first(t), second(t)])  # noqa: E731
     problem = SimpleNamespace(
-        events=rules,
-        order_names=("v", "w"),
-        rates=rates,
-        parameters=None,
+        events=rules, order_names=("v", "w"), rates=rates, parameters=None,
         order_parameters=lambda state, slope=None: values(state[0]),
-        gradient=lambda state: -np.ones(1),
-        curvature=lambda state: 1.0,
-    )
+        gradient=lambda state: -np.ones(1), curvature=lambda state: 1.0,
+    )  # fmt: skip
     at, errors = lambda t: np.array([t]), lambda state: error + 0.0 * state
     return FlowPath(problem, np.array(nodes), at, errors)
 
@@ -161,10 +157,7 @@ def test_what_holds_beyond_errors_at_an_earlier_event_is_found_there():
 
 
 class Located:
-    """Events by their rules, on rows of order parameters and their rates, by SciPy at 1e-12.
-
-    A state between two steps is integrated to, not interpolated.
-    """
+    """Events by their rules, by SciPy at 1e-12: states between steps are integrated to."""
 
     def __init__(self, problem, horizon, method):
         self.problem, self.options = problem, {"method": method, "rtol": 1e-12, "atol": 1e-15}
@@ -218,10 +211,8 @@ class Located:
             k, level = int(values.argmax()), values.max()
             if 0 < k < values.size - 1:
                 span = self.times[k - 1], self.times[k + 1]
-                options = {"xatol": 1e-10 * span[1]}
-                top = minimize_scalar(
-                    lambda t: -bound(self.at(t)), bounds=span, method="bounded", options=options
-                )
+                how = {"method": "bounded", "options": {"xatol": 1e-10 * span[1]}}
+                top = minimize_scalar(lambda t: -bound(self.at(t)), bounds=span, **how)
                 level = max(level, -top.fun)
             quantity = self.function(rule.quantity)
             return self.first(lambda row: quantity(row) - level, begin, False)
@@ -272,17 +263,16 @@ def drawn(name, random):
     return {"L": whole(2, 4)}, 10 ** one(1.5, 3)
 
 
+LATER = [(name, 8) for name in (*STIFF, "linear_icl", "single_location")]
+
+
 @pytest.mark.parametrize(
     ("name", "flows"),
     [
-        ("positional_attention", 2),
-        ("single_location", 2),
-        *(
-            pytest.param(name, 8, marks=pytest.mark.long)
-            for name in (*STIFF, "linear_icl", "single_location")
-        ),
+        ("positional_attention", 2), ("single_location", 2),
+        *(pytest.param(*each, marks=pytest.mark.long) for each in LATER),
     ],
-)
+)  # fmt: skip
 def test_no_event_of_a_flow_is_outside_of_its_stated_error(name, flows, monkeypatch):
     monkeypatch.setattr(flow, "MAX_STEPS", 2000)
     system = dynamics.load_system(name)

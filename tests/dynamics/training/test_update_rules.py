@@ -48,16 +48,14 @@ def leaning(gradient, memory, entry, step, eta, xp):
 
 @pytest.fixture(scope="module")
 def general():
-    """A model in which no two entries are alike, and no gradient is rounding."""
-    made = dynamics.load_system(dynamics.Model(start=start, risk=risk))
-    return made, made.Parameters()
+    """Both problems of a model in which no two entries are alike, and no gradient is rounding."""
+    made = dynamics.Model(start=start, risk=risk)
+    return made.ReducedPopulation(made.Parameters()), made.FullPopulation(made.Parameters())
 
 
 @pytest.mark.parametrize("name", SEVEN)
 def test_full_runs_are_those_of_optax(general, name):
-    system, parameters = general
-    rule, other = SEVEN[name]
-    full = system.FullPopulation(parameters)
+    (_, full), (rule, other) = general, SEVEN[name]
     run = dynamics.descend(full, eta=0.01, steps=STEPS, rule=rule, record=[STEPS // 2])
     with jax.enable_x64(True):
         state = jax.numpy.asarray(full.initial_state)
@@ -94,9 +92,7 @@ LAWS = {
 
 def signed():
     """Opposite entries, one that never moves, and one that decay alone moves."""
-
-    def start(u=0.3):
-        return {"A": [[u, -u], [-u, u]], "b": [0.0, 0.7], "c": [0.0, -1.0, 1.0]}
+    start = lambda u=0.3: {"A": [[u, -u], [-u, u]], "b": [0, 0.7], "c": [0.0, -1, 1]}  # noqa: E731
 
     def risk(theta, xp):
         a, b, c = theta["A"].ravel(), theta["b"], theta["c"]
@@ -134,9 +130,8 @@ def test_reduced_runs_are_those_of_every_entry(name):
 def test_scalars_that_decay_relates_only_at_one_strength_stay_apart(decay):
     """With a constant gradient, c[0] is a function of b[1] that depends on the strength."""
     system = dynamics.load_system(signed())
-    problems = [
-        make(system.Parameters()) for make in (system.ReducedPopulation, system.FullPopulation)
-    ]
+    views = system.ReducedPopulation, system.FullPopulation
+    problems = [make(system.Parameters()) for make in views]
     rule = dynamics.rule("momentum", weight_decay=decay)
     found = dynamics.compare(*problems, eta=0.01, steps=300, rule=rule)
     assert found.reduced.layout.size == 5
@@ -144,14 +139,10 @@ def test_scalars_that_decay_relates_only_at_one_strength_stay_apart(decay):
 
 
 def test_signed_classes_part_under_a_rule_that_is_not_odd():
-    def start(u=0.3):
-        return {"A": [[u, -u], [-u, u]]}
-
-    def risk(theta, xp):
-        values = theta["A"].ravel()
-        return (values[0] * values[1] * values[2] * values[3] - 1.0) ** 2
-
-    system = dynamics.load_system(dynamics.Model(start=start, risk=risk))
+    system = dynamics.Model(
+        start=lambda u=0.3: {"A": [[u, -u], [-u, u]]},
+        risk=lambda theta, xp: (xp.prod(theta["A"]) - 1.0) ** 2,
+    )
     parameters = system.Parameters()
     reduced, full = system.ReducedPopulation(parameters), system.FullPopulation(parameters)
     assert reduced.layout.size == 1
@@ -174,9 +165,7 @@ def test_schedules_are_those_of_optax():
 
 
 def test_time_sums_the_rates(general):
-    system, parameters = general
-    problem, how = system.ReducedPopulation(parameters), {"rule": "adam", "record": 1}
-    run = dynamics.descend(problem, eta=0.01, steps=100, schedule="warmup:10", **how)
+    run = dynamics.descend(general[0], 0.01, 100, rule="adam", schedule="warmup:10", record=1)
     rates = 0.01 * np.minimum(1.0, np.arange(100) / 10)
     assert run.time == pytest.approx(np.concatenate([[0.0], np.cumsum(rates)]), rel=1e-14)
     assert (run.states[1] == run.states[0]).all()
@@ -184,8 +173,7 @@ def test_time_sums_the_rates(general):
 
 
 def test_an_array_at_rest_keeps_its_memory(general):
-    system, parameters = general
-    full = system.FullPopulation(parameters)
+    full = general[1]
     stages = [("w", 30), ("v", 20), ("w+v", 50)]
     run = dynamics.descend(full, eta=0.01, steps=100, rule="adam", stages=stages, record=1)
     w, v = run["w"].reshape(101, -1), run["v"]
@@ -206,8 +194,7 @@ def test_an_array_at_rest_keeps_its_memory(general):
 
 def test_the_last_stage_and_the_last_rate_hold_for_the_step_after_a_run(general):
     """One more step says whether the state rests, and is looked at for events."""
-    system, parameters = general
-    problem = system.ReducedPopulation(parameters)
+    problem, _ = general
     plain = dynamics.descend(problem, eta=0.01, steps=50)
     staged = dynamics.descend(problem, eta=0.01, steps=50, stages=[("w+v", 20), ("w+v", 30)])
     scheduled = dynamics.descend(problem, eta=0.01, steps=50, schedule="1 + 0/(steps - step)")
@@ -227,3 +214,55 @@ def test_events_are_of_the_step_taken():
     run = dynamics.descend(problem, eta=0.01, steps=400, rule="momentum", record=1)
     assert run.events["top"].step == int(np.argmax(run["s"]))
     assert run["s"].max() > 1.1
+
+
+@pytest.fixture(scope="module")
+def tree():
+    system = dynamics.load_system(SUPPORT / "causal_tree.py")
+    return system, system.Parameters()
+
+
+def test_adam_leaves_the_classes_where_nothing_is_held(tree, monkeypatch):
+    """Steps 0 to 3 of a causal tree: 1e-17, 4e-12, 2e-6, 1e-2; held entries do not move."""
+    system, parameters = tree
+    full, classes = system.FullPopulation(parameters), system.closure(parameters).classes
+    still = classes.labels < 0
+    assert still.sum() > 100
+    with pytest.warns(dynamics.TrainingWarning, match="adam multiplies them by"):
+        held = dynamics.descend(full, eta=0.01, steps=4, rule="adam", record=1)
+    assert held.settings["held"] == still.sum()
+    assert (held.states[:, still] == held.states[0, still]).all()
+    monkeypatch.setattr(type(full), "moving", lambda self, start: np.ones(start.size, dtype=bool))
+    with pytest.warns(dynamics.TrainingWarning, match="rounding"):
+        free = dynamics.descend(full, eta=0.01, steps=4, rule="adam", record=1)
+    off = [np.abs(classes.residual(full.gradient(state))).max() for state in free.states[:4]]
+    assert (np.log10(off) > [-18, -13, -8, -4]).all()
+    assert (np.log10(off) < [-15, -9, -4, 0]).all()
+
+
+def test_a_draw_and_another_start_hold_nothing(tree):
+    system, parameters = tree
+    drawn = system.FullEmpirical(parameters, samples=200, seed=0)
+    assert drawn.moving(drawn.initial_state).all()
+    full, noise = system.FullPopulation(parameters), np.random.default_rng(0)
+    assert not full.moving(full.initial_state).all()
+    beside = full.initial_state + 1e-3 * noise.standard_normal(full.layout.size)
+    assert full.moving(beside).all()
+
+
+@pytest.mark.parametrize(("rule", "factor"), [("sign", "1e\\+20"), ("adam", "1e\\+08")])
+def test_a_run_says_by_how_much_rounding_is_amplified(rule, factor):
+    def risk(theta, xp, far=1e-20):
+        a, b = theta["a"], theta["b"]
+        return (a[0] * a[1] - 1.0) ** 2 + (b[0] * b[1]) ** 2 + far * b[0]
+
+    system = dynamics.Model(start=lambda: {"a": [0.5, 1.0], "b": [0.0, 0.0]}, risk=risk)
+    problem = system.FullPopulation(system.Parameters())
+    told = f"of 1 of 4 numbers .* 1e-20 beside 1e.00.* {rule} multiplies them by {factor}"
+    with pytest.warns(dynamics.TrainingWarning, match=told):
+        run = dynamics.descend(problem, eta=0.01, steps=3, rule=rule)
+    assert len(run.remarks) == 1
+    for other in ("gd", "momentum", "normalized"):
+        assert dynamics.descend(problem, eta=0.01, steps=3, rule=other).remarks == ()
+    calm = system.FullPopulation(system.Parameters(far=1e-3))
+    assert dynamics.descend(calm, eta=0.01, steps=3, rule=rule).remarks == ()
