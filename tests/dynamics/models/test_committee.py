@@ -1,4 +1,4 @@
-"""Committees: the risk, its overlaps at any dimension, published risks, and their verdicts."""
+"""Committees: rows with given overlaps, the risk at any dimension, and published risks."""
 
 import numpy as np
 import pytest
@@ -8,6 +8,8 @@ from scipy.optimize import minimize
 from scipy.special import erf
 
 import dynamics
+from dynamics import rows_with_overlaps
+from dynamics.validation import InvalidRequest
 from dynamics.verdicts.library import committee
 
 PUBLISHED = {0.1: 0.10370, 1.0: 0.060632, 10.0: 0.0044393, 100.0: 6.4416e-4, 1000.0: 9.3728e-5}
@@ -37,9 +39,7 @@ def rates(C, n, k):
 
 
 def by_equations(C, n, k, times):
-    def rate(_, values):
-        return rates(values.reshape(C.shape), n, k).ravel()
-
+    rate = lambda _, values: rates(values.reshape(C.shape), n, k).ravel()  # noqa: E731
     solved = solve_ivp(rate, (0, times[-1]), C.ravel(), t_eval=times, rtol=1e-11, atol=1e-13)
     return solved.y.T.reshape(-1, *C.shape)
 
@@ -112,3 +112,32 @@ def test_equal_neurons_do_best_at_the_plateau(k):
     best = minimize(lambda row: full.risk(np.tile(row, k)), np.full(k, 0.5), tol=1e-12)
     assert best.fun == pytest.approx(committee.symmetric_risk(k), rel=1e-8)
     assert best.x @ best.x / k == pytest.approx(1 / (2 * k - 1), rel=1e-4)  # of norm sqrt(d Q)
+
+
+@pytest.mark.parametrize(("m", "d"), [(1, 1), (4, 9), (6, 2), (12, 3)])
+def test_rows_have_the_overlaps_of_others_at_any_dimension(m, d):
+    others = np.random.default_rng(m + d).standard_normal((m, d))
+    gram = others @ others.T
+    rows = rows_with_overlaps(gram)
+    np.testing.assert_allclose(rows @ rows.T, gram, atol=1e-14 * m * np.abs(gram).max())
+    assert np.array_equal(rows, np.tril(rows))
+    assert (np.diag(rows) >= 0).all()
+
+
+WRONG = [
+    ([[1.0, 0.5], [0.4, 1.0]], "gram is not symmetric: entry (0, 1) is 0.5, and (1, 0) is 0.4"),
+    ([[1.0, 1.5], [1.5, 1.0]], "gram is not positive semidefinite: its least eigenvalue is -0.5"),
+    ([[1.0, 0.5]], "gram has the shape (1, 2); it must be (m, m)"),
+    ([1.0], "gram has the shape (1,); it must be (m, m)"),
+    (np.zeros((0, 0)), "gram has the shape (0, 0); it must be (m, m)"),
+    ([[np.nan]], "gram is not finite"),
+    ([["x"]], "gram must be a matrix of numbers"),
+    ([[1.0], [1.0, 2.0]], "gram must be a matrix of numbers"),
+]
+
+
+@pytest.mark.parametrize(("gram", "message"), WRONG)
+def test_what_is_no_matrix_of_overlaps_is_refused_in_a_line(gram, message):
+    with pytest.raises(InvalidRequest) as caught:
+        rows_with_overlaps(gram)
+    assert str(caught.value).startswith(message)

@@ -35,8 +35,8 @@ def reduced(scalars, sample, xp, c):
 """
 
 
-def in_file(tmp_path, text, name="own.py"):
-    path = tmp_path / name
+def in_file(tmp_path, text):
+    path = tmp_path / "own.py"
     path.write_text(f"import dynamics\n{text}")
     return dynamics.load_system(path)
 
@@ -101,13 +101,15 @@ def test_positional_attention_beyond_is_the_paper_kernel():
         ('"b": D - 1', '"e": D - 1', "'e' is missing in names"),
         ("scalars[\"a\"] *", "scalars[\"f\"] *", "reduced raises KeyError"),
         ("yield p / 2", "yield p / 3", "the probabilities of configurations sum to 0.66"),
+        ("names =", "others =", "reduced needs names as well"),
+        ("def sizes(", "def many(", "reduced needs sizes as well"),
+        ("def configurations(", "def many(", "reduced needs configurations as well"),
     ],
 )  # fmt: skip
 def test_a_wrong_declaration_is_refused_in_one_line(old, new, words, tmp_path):
     # As it stands the loss of the entries has a term in c that the declared one lacks.
-    system = in_file(tmp_path, SQUARES.replace(old, new, 1) if old else SQUARES)
     with pytest.raises(InvalidRequest, match=words) as refused:
-        system.ReducedPopulation(system.Parameters())
+        in_file(tmp_path, SQUARES.replace(old, new, 1) if old else SQUARES).closure()
     assert "\n" not in str(refused.value)
 
 
@@ -122,13 +124,6 @@ def test_one_that_is_right_only_at_some_constant_is_refused_at_others(tmp_path):
     system = in_file(tmp_path, text)
     with pytest.raises(InvalidRequest, match=r"n is .* in the declaration and .* for every entry"):
         system.closure(system.Parameters(c=0.0))
-
-
-@pytest.mark.parametrize("part", ["sizes", "configurations", "names"])
-def test_parts_of_a_declaration_belong_together(part, tmp_path):
-    text = SQUARES.replace("names =", "others =") if part == "names" else SQUARES
-    with pytest.raises(InvalidRequest, match=f"reduced needs {part} as well"):
-        in_file(tmp_path, text.replace(f"def {part}(", f"def other_{part}("))
 
 
 def test_commands_take_sizes_beyond(tmp_path, capsys):

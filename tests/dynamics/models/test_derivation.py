@@ -12,8 +12,6 @@ import dynamics
 from dynamics.cli import main
 
 MODELS = Path(__file__).resolve().parents[2] / "support" / "models"
-
-
 SQUARE = """
 import numpy as np
 
@@ -88,14 +86,11 @@ def test_multiplicities_are_polynomials_and_a_coincidence_is_pointed_out(capsys,
 
 
 def test_the_linear_space_is_printed_to_the_digits_that_it_has():
-    def start():
-        return {"a": np.zeros(3), "c": np.full(1, 0.1)}
-
     def risk(theta, xp):
         part = theta["a"] - xp.mean(theta["a"])
         return (xp.sum(part * np.array([1.0, -0.3, 0.7])) * theta["c"][0] - 1) ** 2
 
-    system = dynamics.Model(start=start, risk=risk)
+    system = dynamics.Model(start=lambda: {"a": np.zeros(3), "c": np.full(1, 0.1)}, risk=risk)
     reduced = system.ReducedPopulation(system.Parameters(), coordinates="linear")
     run = dynamics.descend(reduced, eta=0.05, steps=100)
     text = system.derivation().as_text()
@@ -104,26 +99,20 @@ def test_the_linear_space_is_printed_to_the_digits_that_it_has():
     assert len(letters) < len(entries)
     for name in entries:
         printed = re.search(rf"^    {name} = (.*z_.*)$", text, re.MULTILINE)[1]
-        assert float(sympy.sympify(printed).subs(letters)) == pytest.approx(
-            entries[name], abs=1e-13
-        )
-        at_start = dict.fromkeys(letters, 0.0)
-        assert float(sympy.sympify(printed).subs(at_start)) == (0.1 if name == "c_0" else 0.0)
+        found, at_start = sympy.sympify(printed), dict.fromkeys(letters, 0.0)
+        assert float(found.subs(letters)) == pytest.approx(entries[name], abs=1e-13)
+        assert float(found.subs(at_start)) == (0.1 if name == "c_0" else 0.0)
 
 
 def test_an_event_that_names_minus_another_scalar_is_of_that():
-    def start():
-        return {"a": np.array([0.1, -0.1])}
-
-    def risk(theta, xp):
-        return (theta["a"][0] - theta["a"][1] - 1) ** 2
-
-    names = {"on": ("a", 0), "off": ("a", 1)}
-    system = dynamics.Model(start=start, risk=risk, names=names)
-    closure = system.ReducedPopulation(system.Parameters(), coordinates="classes").closure
+    given = {
+        "start": lambda: {"a": np.array([0.1, -0.1])},
+        "risk": lambda theta, xp: (theta["a"][0] - theta["a"][1] - 1) ** 2,
+        "names": {"on": ("a", 0), "off": ("a", 1)},
+    }
+    closure = dynamics.load_system(dynamics.Model(**given)).closure()
     assert "names: off stays equal to minus on, whose name is used" in closure.remarks
-    events = {"attends": "off <= -0.4", "same": "on >= 0.4"}
-    named = dynamics.Model(start=start, risk=risk, names=names, events=events)
+    named = dynamics.Model(**given, events={"attends": "off <= -0.4", "same": "on >= 0.4"})
     problem = named.ReducedPopulation(named.Parameters(), coordinates="classes")
     run = dynamics.descend(problem, eta=0.01, steps=100)
     assert run.events["attends"].step == run.events["same"].step > 0

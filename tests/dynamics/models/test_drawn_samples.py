@@ -59,21 +59,16 @@ def samples_of(problem):
 
 
 def test_samples_in_one_call_are_those_drawn_one_by_one():
-    draws = {
-        "sample": lambda rng, D: {"x": rng.standard_normal(D)},
-        "samples": lambda rng, count, D: {"x": rng.standard_normal((count, D))},
-    }
-    one, many = (
-        dynamics.Model(
+    def drawn(**how):
+        model = dynamics.Model(
             start=lambda D=3: {"w": np.full(D, 0.5)}, axes={"w": ("i",)},
             symmetry=lambda: [{"i": (1, 0, 2)}, {"i": (1, 2, 0)}],
-            loss=lambda theta, sample, xp: xp.exp(theta["w"] @ sample["x"]), **{name: draw},
-        ) for name, draw in draws.items()
-    )  # fmt: skip
-    one, many = (
-        each.FullEmpirical(each.Parameters(), samples=20, seed=4, test_samples=5)
-        for each in (one, many)
-    )
+            loss=lambda theta, sample, xp: xp.exp(theta["w"] @ sample["x"]), **how,
+        )  # fmt: skip
+        return model.FullEmpirical(model.Parameters(), samples=20, seed=4, test_samples=5)
+
+    one = drawn(sample=lambda rng, D: {"x": rng.standard_normal(D)})
+    many = drawn(samples=lambda rng, count, D: {"x": rng.standard_normal((count, D))})
     np.testing.assert_array_equal(samples_of(one)["x"], samples_of(many)["x"])
     np.testing.assert_array_equal(one.gradient(one.initial_state), many.gradient(one.initial_state))
     at = one.observables(one.initial_state)

@@ -128,13 +128,9 @@ def test_risks_are_what_a_theorist_reads():
     assert sympy.expand(dynamics.load_system("deep_linear").risk() - risk) == 0
     given = system.risk(system.Parameters(D=2, N=10))
     assert given == sympy.Rational(13, 10) * s**2 * u**2 - 2 * s * u + 1
-
-
-def test_arguments_of_the_loss_stay_letters_and_the_rest_are_numbers():
     _, found = expressions(README)
     assert {str(x) for x in found.risk().free_symbols} == {"v_0", "A_0_1", "A_0_3", "beta", "nu"}
-    weights = exact_weights(np.array([1 / 3, 1 / 3 + 1e-16, 1 / 3]))
-    assert sum(weights) == 1
+    assert sum(exact_weights(np.array([1 / 3, 1 / 3 + 1e-16, 1 / 3]))) == 1
 
 
 def test_draws_and_papers_have_no_expression():
@@ -158,9 +154,7 @@ def test_what_has_no_program_is_named(capsys, tmp_path):
 
 
 def test_the_field_that_is_trained_is_printed():
-    def law():
-        yield 0.25, {"x": 1.0, "y": 1.0}
-        yield 0.75, {"x": 2.0, "y": -0.5}
+    samples = [(0.25, {"x": 1.0, "y": 1.0}), (0.75, {"x": 2.0, "y": -0.5})]
 
     def held(theta, sample, xp, lam=0.1):
         w, v = xp.sum(theta["w"]), theta["v"][0]
@@ -168,12 +162,11 @@ def test_the_field_that_is_trained_is_printed():
         return (w * sample["x"] - target - sample["y"]) ** 2 / 2 + lam * (v - w) ** 2
 
     start = {"w": np.full(2, 0.3), "v": np.full(1, 0.2)}
-    system = dynamics.load_system(dynamics.Model(start=lambda: start, law=law, loss=held))
+    system = dynamics.Model(start=lambda: start, law=lambda: samples, loss=held)
     problem = system.ReducedPopulation(system.Parameters())
-    text = system.derivation().as_text()
+    text, steps = system.derivation().as_text(), system.recursion()
     assert "a step follows no gradient of R" in text
     assert "dR/d" not in text
-    steps = system.recursion()
     state, eta = np.array([0.4, -0.7]), 0.1
     here = dict(zip(("w_0", "v_0"), state, strict=True)) | {"lam": 0.1, "eta": eta}
     after = [float(steps[n].subs({sympy.Symbol(k, real=True): x for k, x in here.items()}))

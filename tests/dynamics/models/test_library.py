@@ -101,11 +101,8 @@ def test_what_closes_at_other_constants(name, constants, numbers, kept):
     assert kept is None or closure.conserved == kept
 
 
-FIGURES = [
-    (name, figure)
-    for name in CLOSES
-    for figure in verdicts_of(dynamics.load_system(name), "figures")
-]
+DRAWN = {name: verdicts_of(dynamics.load_system(name), "figures") for name in CLOSES}
+FIGURES = [(name, figure) for name, figures in DRAWN.items() for figure in figures]
 
 
 @pytest.mark.parametrize(("name", "figure"), FIGURES)

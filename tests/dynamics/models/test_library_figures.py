@@ -6,8 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.path import Path as Outline
 
 import dynamics
+from dynamics.analysis.phase_portrait import portrait
+from dynamics.analysis.phase_portrait.basins import bisected, ends_of
 from dynamics.verdicts.findings import Protocol
 from dynamics.verdicts.library import (
     attention_sink,
@@ -28,19 +31,19 @@ def problem(name, kind="ReducedPopulation", **constants):
     return getattr(system, kind)(system.Parameters(**constants))
 
 
-def test_linear_attention_ends_at_the_least_risk():
+def test_linear_attention_follows_its_sigmoid_to_the_least_risk():
     """The product u s is 1/g = 31/36 and R = D/2 (1 - 1/g) at D = 4, N = 31."""
     run = dynamics.descend(problem("linear_icl"), eta=0.02, steps=4000)
     assert run["s"][-1] * run["u"][-1] == pytest.approx(31 / 36, abs=1e-12)
     assert run["risk"][-1] == pytest.approx(0.2777778, abs=5e-8)
-
-
-def test_linear_attention_follows_its_sigmoid():
     times = np.array([2.0, 3.0, 4.0])
     run = dynamics.flow(problem("linear_icl"), time=4.0, rtol=1e-11, record=times)
     np.testing.assert_allclose(run["s"] * run["u"], [0.0014879, 0.0743511, 0.7213131], atol=5e-8)
-    law = dynamics.load_system("linear_icl").Parameters()
+    system = dynamics.load_system("linear_icl")
+    law, separate = system.Parameters(), system.Parameters(**linear_icl.SEPARATE)
     np.testing.assert_allclose(linear_icl.sigmoid(times, law), run["s"] * run["u"], rtol=1e-9)
+    levels = linear_icl.plateaus(separate)
+    np.testing.assert_allclose(levels, [1, 0.640580, 0.377372, 0.209805, 0.135995], atol=5e-7)
 
 
 def test_the_risk_of_linear_attention_is_that_of_prompts():
@@ -57,14 +60,7 @@ def test_the_risk_of_linear_attention_is_that_of_prompts():
     beta = np.einsum("nid,nie,ne->nd", x, x, w) / N
     answer = u * np.einsum("nd,de,ne->n", beta, U, query)
     losses = ((query * w).sum(axis=1) - answer) ** 2 / 2
-    error = losses.std() / np.sqrt(draws)
-    assert abs(losses.mean() - full.risk(state)) < 4 * error
-
-
-def test_plateaus_of_linear_attention():
-    law = dynamics.load_system("linear_icl").Parameters(**linear_icl.SEPARATE)
-    expected = [1, 0.640580, 0.377372, 0.209805, 0.135995]
-    np.testing.assert_allclose(linear_icl.plateaus(law), expected, atol=5e-7)
+    assert abs(losses.mean() - full.risk(state)) < 4 * losses.std() / np.sqrt(draws)
 
 
 @pytest.mark.long
@@ -76,12 +72,9 @@ def test_heads_of_more_rank_have_fewer_drops(rank, drops):
     run = dynamics.flow(problem("linear_icl", **constants), time=6e4, record=records)
     loss, levels = 2 * run["risk"], linear_icl.plateaus(law)
     rested = [np.sum(np.abs(loss / level - 1) < 1e-3) > 20 for level in levels]
-    assert sum(rested) - 1 == drops
-    assert rested[0]
-    assert rested[-1]
+    assert (sum(rested) - 1, rested[0], rested[-1]) == (drops, True, True)
 
 
-# Models, as files and in the library, that others computed with code of their own.
 def test_softmax_in_context():
     run = dynamics.descend(problem("softmax_icl"), 1.0, 3000, record=[10, 100, 1000])
     risks = [0.2408657114, 0.0791820009, 0.0700993821, 0.0696854318]
@@ -111,23 +104,20 @@ def test_modes_of_deep_linear_networks_follow_the_closed_form():
         np.testing.assert_allclose(run[f"w{k + 1}"] ** 2, exact, atol=1e-8)
 
 
-def test_the_model_file_has_the_gradient_of_the_scalars():
+def test_the_model_file_has_the_gradient_of_the_scalars_of_its_symmetry():
+    """Of 19, of which c1 and c2 never move."""
+    shapes = {"W1": (16, 16), "W2": (32, 32), "W3": (8, 64)}
+    assert induction_head.fixed_space(3, shapes) == 19
     file, system = problem("induction_head"), induction_head.scalar_model(3)
     scalars = system.ReducedPopulation(system.Parameters(), coordinates="classes")
     assert set(scalars.state_names) == set(file.state_names)
+    assert len(file.state_names) == 17
+    assert not {"c1", "c2"} & set(file.state_names)
     state = np.random.default_rng(2).standard_normal(len(file.state_names))
     order = [file.state_names.index(name) for name in scalars.state_names]
     slope = scalars.gradient(state[order])
     np.testing.assert_allclose(8 * file.gradient(state)[order], slope, rtol=1e-11, atol=1e-14)
     assert file.risk(state) == pytest.approx(scalars.risk(state[order]), rel=1e-12)
-
-
-def test_the_symmetry_leaves_19_scalars_of_which_17_move():
-    file = problem("induction_head")
-    shapes = {"W1": (16, 16), "W2": (32, 32), "W3": (8, 64)}
-    assert induction_head.fixed_space(3, shapes) == 19
-    assert file.closure.scalars == 17
-    assert not {"c1", "c2"} & set(file.state_names)
 
 
 def test_sequences_approach_the_scalars_as_their_inverse_root():
@@ -279,3 +269,41 @@ def test_draws_of_induction_have_the_time_of_all_sequences(monkeypatch):
     error = np.std(times, ddof=1) / np.sqrt(3)
     assert abs(np.mean(times) - expected) < 4 * error < 0.2 * expected
     assert f"{np.mean(times):.0f} +- {error:.0f} at L = 10, 2400 draws a seed" in finding.reason
+
+
+def test_the_separatrix_at_one_and_a_half():
+    """Published: sqrt(w^2 + sgn w log|w| - (log 2 + 1)/2) = .998980."""
+    chain = problem("markov_attention")
+    ends = ends_of(chain, lambda w, e: np.array([e, w]), 1e8)
+    pair = np.array([[[-1.5, 0.5], [-1.5, 2.0]]])
+    (place,), (jumps,) = bisected(ends, pair, ends(pair[0])[None], np.ones(2), 0.1)
+    assert jumps
+    assert place[1] == pytest.approx(0.998980, abs=1e-6)
+    formula = np.sqrt(1.5**2 - np.log(1.5) - (np.log(2) + 1) / 2)
+    assert place[1] == pytest.approx(formula, rel=1e-7)
+
+
+def test_where_the_two_sides_end():
+    """On (1 + 2 w|w|) e^2 = log 81 at the entropy of the chain, or at e = 0 and log 2."""
+    chain = problem("markov_attention")
+    entropy = -0.1 * np.log(0.1) - 0.9 * np.log(0.9)
+    for e0, z, risk in ((1.0, np.log(81), entropy), (0.998, 0.0, np.log(2))):
+        run = dynamics.flow(chain, 1e7, initial=[e0, -1.5])
+        assert run["z"][-1] == pytest.approx(z, abs=1e-6)
+        assert run["risk"][-1] == pytest.approx(risk, rel=1e-9)
+    assert dynamics.flow(chain, 1e7, initial=[0.998, -1.5])["e"][-1] < 1e-9
+
+
+def test_each_start_is_in_the_basin_of_its_own_run():
+    """The twin: a flow from each of 20 random starts, and the level at which its risk ends."""
+    chain = problem("markov_attention")
+    box = ((-3.0, 3.0), (-3.0, 3.0))
+    found = portrait(chain, 300.0, ("w", "e"), box, starts=0, grid=4, basin_starts=12)
+    assert len(found.basins) == 3
+    (bad,) = [b for b in found.basins if chain.risk(b.ends[0]) > 0.6]
+    for w, e in np.random.default_rng(0).uniform(-3, 3, (20, 2)):
+        run = dynamics.flow(chain, 3e4, initial=[e, w])
+        near = min(np.hypot(*(line - (w, e)).T).min() for line in bad.separatrices or bad.outline)
+        if near > 0.3:  # chords of the outline are off the curve
+            around = sum(Outline(line).contains_point((w, e)) for line in bad.outline)
+            assert (around % 2 == 1) == (run["risk"][-1] > 0.6)

@@ -171,10 +171,8 @@ def chance_of_symbols(x, balanced):
 def statistical_induction(theta, law):
     W, v, risk = theta["W"], theta["v"], 0.0
     for x in itertools.product((0, 1), repeat=law.L + 1):
-        h, losses = (
-            [softmax(v[: j + 1][::-1]) @ np.eye(2)[list(x[: j + 1])] for j in range(law.L)],
-            [],
-        )
+        h = [softmax(v[: j + 1][::-1]) @ np.eye(2)[list(x[: j + 1])] for j in range(law.L)]
+        losses = []
         for i in range(law.L):
             logits = np.zeros(2)
             for j in range(i + 1):

@@ -1,8 +1,4 @@
-"""Small random models with planted classes, resting entries, spaces and laws: all are found.
-
-Whatever a closure says is held against gradient descent on every entry at 30 digits, by a gradient
-that is written here.
-"""
+"""Random models whose planted classes and laws are found, and hold at 30 digits of descent."""
 
 from fractions import Fraction
 
@@ -41,11 +37,9 @@ class Planted:
         join = (self.owner[None] == np.arange(self.blocks)[:, None]) * self.factors
         s = join @ theta["w"]
         value = {
-            "polynomial": lambda: s**3 + s,
-            "tanh": lambda: xp.tanh(s),
-            "softmax": lambda: xp.softmax(self.targets * s),
-            "kink": lambda: s + xp.relu(s - 50),
-        }[self.kind]()
+            "polynomial": lambda: s**3 + s, "tanh": lambda: xp.tanh(s),
+            "softmax": lambda: xp.softmax(self.targets * s), "kink": lambda: s + xp.relu(s - 50),
+        }[self.kind]()  # fmt: skip
         risk = xp.sum((value - self.targets) ** 2) + (s[0] * s[-1]) ** 2 / 8
         if self.pair:
             risk += (theta["p"][0] ** 2 - theta["p"][1] ** 2 - 1) ** 2 / 4
@@ -103,10 +97,7 @@ def test_what_is_planted_is_found_and_what_is_found_holds(seed):
         factors = case.factors[case.owner == block]
         found = np.unique(classes.labels[: case.owner.size][case.owner == block])
         assert found.size <= np.unique(factors).size
-    if case.pair:
-        assert any(
-            text.replace("p_0", "u").replace("p_1", "v") == "u*v" for text in closure.conserved
-        )
+    assert not case.pair or "p_0*p_1" in closure.conserved
     with mp.workdps(DIGITS):
         state = [exact(x) for array in case.start().values() for x in array]
         least = mp.mpf(10) ** (5 - DIGITS)
@@ -114,9 +105,8 @@ def test_what_is_planted_is_found_and_what_is_found_holds(seed):
         for _ in range(STEPS):
             slope = case.gradient(state)
             for entry, label in enumerate(classes.labels.tolist()):
-                first = begin if label < 0 else None
-                if first is not None:
-                    assert abs(state[entry] - first[entry]) < least
+                if label < 0:
+                    assert abs(state[entry] - begin[entry]) < least
                     continue
                 other = int(classes.first[label])
                 sign = int(classes.signs[entry] * classes.signs[other])

@@ -156,22 +156,17 @@ def test_a_constant_owns_the_flag_of_its_name(here):
 
 
 def test_whole_numbers_from_two_to_the_31():
-    def start():
-        return {"w": np.full(1, 0.1)}
-
-    def law(unit=1):
-        yield 0.5, 2 * unit
-        yield 0.5, 4 * unit
-
-    def loss(theta, sample, xp, unit):
-        return (theta["w"][0] - sample / unit) ** 2
-
-    def large(theta, sample, xp):
-        return (theta["w"][0] * 2**31 - sample) ** 2 / 2**62
-
+    small = {
+        "law": lambda unit=1: [(0.5, 2 * unit), (0.5, 4 * unit)],
+        "loss": lambda theta, sample, xp, unit: (theta["w"][0] - sample / unit) ** 2,
+    }
+    large = {
+        "law": lambda: [(0.5, 2**32), (0.5, 2**33)],
+        "loss": lambda theta, sample, xp: (theta["w"][0] * 2**31 - sample) ** 2 / 2**62,
+    }
     ends = []
-    for given in ({"law": law, "loss": loss}, {"law": lambda: law(2**31), "loss": large}):
-        system = dynamics.load_system(dynamics.Model(start=start, **given))
+    for given in (small, large):
+        system = dynamics.load_system(dynamics.Model(start=lambda: {"w": np.full(1, 0.1)}, **given))
         problem = system.ReducedPopulation(system.Parameters())
         ends.append(dynamics.descend(problem, eta=0.1, steps=20).final_state)
     np.testing.assert_allclose(*ends, rtol=1e-14)
@@ -212,10 +207,8 @@ def test_parts_that_a_model_does_not_have_are_named():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--aa", "3"], "nearest: --a"),
-        (["--a", "x"], "a='x' is not a number"),
-        (["--q", "1.5"], "law gives the probability -0.5"),
-        (["--n", "1"], "law raises IndexError"),
+        (["--aa", "3"], "nearest: --a"), (["--a", "x"], "a='x' is not a number"),
+        (["--q", "1.5"], "law gives the probability -0.5"), (["--n", "1"], "law raises IndexError"),
         (["--n", "0"], "w holds no real numbers"),
         (["--n", "-3"], "start raises ValueError: negative dimensions"),
         (["--coordinates", "polar"], "coordinates='polar' is unknown"),
@@ -225,7 +218,7 @@ def test_parts_that_a_model_does_not_have_are_named():
         (["--full", "empirical", "--batch", "0"], "batch=0 is too small"),
         (["--eta", "0.1,0.2"], "eta=[0.1, 0.2] has 2 entries"),
     ],
-)
+)  # fmt: skip
 def test_the_command_line(refused, words, message):
     refused(BASE, message, *words)
 

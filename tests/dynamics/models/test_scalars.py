@@ -34,18 +34,12 @@ def test_a_frozen_array_decides_no_learning_rate():
 
 
 def test_a_guard_that_may_hold_with_equality_does():
-    def observe(theta, sample, xp):
-        return {"one": xp.ones(())}
-
-    def law():
-        yield 1.0, {"x": 1.0}
-
-    def loss(theta, sample, xp):
-        return (xp.sum(theta["w"]) - sample["x"]) ** 2 / 2
-
     same = "w_0 >= 0.2 while one "
-    events = {"plain": "w_0 >= 0.2", "open": f"{same}>= 1", "shut": f"{same}> 1"}
-    reduced = problem({"w": np.full(2, 0.1)}, law=law, loss=loss, observe=observe, events=events)
+    reduced = problem(
+        {"w": np.full(2, 0.1)}, lambda theta, xp: (xp.sum(theta["w"]) - 1) ** 2 / 2,
+        observables=lambda theta, xp: {"one": xp.ones(())},
+        events={"plain": "w_0 >= 0.2", "open": f"{same}>= 1", "shut": f"{same}> 1"},
+    )  # fmt: skip
     for run in (dynamics.descend(reduced, eta=0.02, steps=400), dynamics.flow(reduced, time=8)):
         assert run.events["open"].time == pytest.approx(run.events["plain"].time, rel=1e-10)
         assert not run.events["shut"]
@@ -53,26 +47,18 @@ def test_a_guard_that_may_hold_with_equality_does():
 
 def test_a_name_of_minus_a_scalar_is_refused():
     start = {"A": np.array([[0.0, 0.1], [-0.1, 0.0]])}
-
-    def risk(theta, xp):
-        return ((theta["A"][0, 1] - theta["A"][1, 0]) / 2 - 1) ** 2
-
+    risk = lambda theta, xp: ((theta["A"][0, 1] - theta["A"][1, 0]) / 2 - 1) ** 2  # noqa: E731
     with pytest.raises(InvalidRequest, match=r"minus A\[0, 1\]; name A"):
         problem(start, risk, names={"beta": ("A", 1, 0)})
     assert problem(start, risk, names={"beta": ("A", 0, 1)}).state_names == ("beta",)
 
 
 def test_a_count_has_a_rate_and_d_of_an_array_is_no_array():
-    def law():
-        yield 1.0, {"x": 1.0}
-
-    def loss(theta, sample, xp):
-        return (theta["a"][0] - sample["x"]) ** 2 / 2
-
-    def observe(theta, sample, xp):
-        return {"n": xp.sum(theta["a"] > 0.5)}
-
-    given = {"law": law, "loss": loss, "events": {"still": "d_n <= 0"}, "observe": observe}
+    given = {
+        "law": lambda: [(1.0, {"x": 1.0})], "events": {"still": "d_n <= 0"},
+        "loss": lambda theta, sample, xp: (theta["a"][0] - sample["x"]) ** 2 / 2,
+        "observe": lambda theta, sample, xp: {"n": xp.sum(theta["a"] > 0.5)},
+    }  # fmt: skip
     run = dynamics.descend(problem({"a": np.full(1, 0.1)}, **given), eta=0.1, steps=20)
     assert run["n"].tolist()[::20] == [0.0, 1.0]
     assert "still" in run.reasons
@@ -84,10 +70,9 @@ def test_a_count_has_a_rate_and_d_of_an_array_is_no_array():
 def test_events_of_scalars_are_the_same_in_a_linear_space(name):
     library = dynamics.load_system(name)
     eta = library.default_runs["run"].eta
-    one, other = (
-        dynamics.descend(library.ReducedPopulation(library.Parameters(), coordinates=how), eta, 300)
-        for how in ("classes", "linear")
-    )
+    of, law = library.ReducedPopulation, library.Parameters()
+    problems = (of(law, coordinates=how) for how in ("classes", "linear"))
+    one, other = (dynamics.descend(each, eta, 300) for each in problems)
     assert any(one.events.values())
     assert [e.step for e in one.events.values()] == [e.step for e in other.events.values()]
     for scalar in one.layout.names:
@@ -96,13 +81,12 @@ def test_events_of_scalars_are_the_same_in_a_linear_space(name):
 
 @pytest.mark.parametrize("coordinates", ["classes", "linear"])
 def test_two_names_of_an_entry_that_never_moves_are_both_known(coordinates):
-    def risk(theta, xp):
-        return (theta["w"][0] - 1) ** 2
-
     names = {"a": ("w", 0), "f": ("w", 1), "b": ("w", 1)}
     events = {"low": "b <= 1/2", "high": "f >= 1/2", "half": "a >= 1/2"}
-    start = {"w": np.array([0.1, 0.4])}
-    reduced = problem(start, risk, coordinates=coordinates, names=names, events=events)
+    reduced = problem(
+        {"w": np.array([0.1, 0.4])}, lambda theta, xp: (theta["w"][0] - 1) ** 2,
+        coordinates=coordinates, names=names, events=events,
+    )  # fmt: skip
     run = dynamics.descend(reduced, 0.05, 40)
     assert run.events["low"].step == 0
     assert not run.events["high"]
@@ -128,13 +112,9 @@ def test_the_curvature_of_every_entry_is_that_of_differences():
 @pytest.mark.parametrize("count", [10, 49])
 def test_what_is_one_of_every_sample_is_one_of_them_all(count):
     """The weights of a law sum up to 1 but for rounding: ten of .1 to less."""
-
-    def law():
-        for k in range(count):
-            yield 1 / count, {"x": 1.0 + k / count}
-
     system = dynamics.Model(
-        start=lambda: {"w": 0.0}, law=law, events={"all": "acc >= 1"},
+        start=lambda: {"w": 0.0}, events={"all": "acc >= 1"},
+        law=lambda: [(1 / count, {"x": 1.0 + k / count}) for k in range(count)],
         loss=lambda theta, sample, xp: (theta["w"] - sample["x"]) ** 2,
         observe=lambda theta, sample, xp: {"acc": xp.where(theta["w"] > 0.5, 1.0, 0.0)},
     )  # fmt: skip

@@ -17,10 +17,7 @@ from dynamics.validation import InvalidRequest
 
 MODEL = (Path(__file__).parents[2] / "support/models/softmax_icl.py").read_text(encoding="utf-8")
 GIVEN = {"K": "2,3", "p1": "0.25:0.45:3", "N": 3, "eta": 0.5, "steps": 100}
-WORDS = [
-    *("sweep", "my.py", "--K", "2,3", "--p1", "0.25:0.45:3", "--N", "3"),
-    *("--eta", "0.5", "--steps", "100", "--json"),
-]
+WORDS = ["sweep", "my.py", "--json", *(f"--{name}={value}" for name, value in GIVEN.items())]
 TEXT = (
     MODEL
     + """
@@ -83,11 +80,8 @@ def test_points_with_different_numbers_of_scalars(swept):
 
 
 def test_looking_at_what_is_there_does_not_import_jax(swept, tmp_path):
-    commands = [
-        ["systems"],
-        ["status", str(swept[1])],
-        ["phase", str(swept[1]), "--quantity", "risk", "--x", "p1", "--y", "K"],
-    ]
+    words = ["--quantity", "risk", "--x", "p1", "--y", "K"]
+    commands = [["systems"], ["status", str(swept[1])], ["phase", str(swept[1]), *words]]
     code = "import sys; from dynamics.cli import main; "
     code += f"sys.exit(any(map(main, {commands})) or 'jax' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, stdout=-3)
@@ -115,9 +109,8 @@ def test_a_file_that_was_changed_after_the_sweep_began(mine, capsys, old, new, p
 
 def test_data_of_the_law_that_were_changed(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    mine = put(
-        tmp_path, TEXT.replace("    p = [", '    p1 = p1 * np.load("tilt.npy")[0]\n    p = [')
-    )
+    tilted = TEXT.replace("    p = [", '    p1 = p1 * np.load("tilt.npy")[0]\n    p = [')
+    mine = put(tmp_path, tilted)
     words = ["sweep", "my.py", "--K", "2", "--p1", "0.3,0.4", "--N", "3", "--steps", "5"]
     for tilt, code in ((1.0, 0), (0.9, 2)):
         np.save("tilt.npy", [tilt])
