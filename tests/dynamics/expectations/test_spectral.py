@@ -8,9 +8,8 @@ from dynamics.expectations import spectral_sum
 
 
 def both(system, tolerance, **settings):
-    parameters = system.Parameters(**settings)
-    exact = system.ReducedPopulation(parameters, "exact")
-    return exact, system.ReducedPopulation(parameters, "spectral", tolerance)
+    of, law = system.ReducedPopulation, system.Parameters(**settings)
+    return of(law, "exact"), of(law, "spectral", tolerance)
 
 
 @pytest.mark.parametrize(

@@ -56,12 +56,6 @@ def cut(path, steps):
     return type(path)(path.nodes[: steps + 1], path.scales[:steps], path.coefficients[:steps])
 
 
-def between(path, times):
-    states, rates = np.empty((2, len(times), path.coefficients.shape[2]))
-    path_values.along(np.asarray(times, dtype=float), *path, states, rates)
-    return states, rates
-
-
 def test_a_linear_flow_is_the_matrix_exponential():
     """Rates 1 and 1e5, not diagonal: states, rates and what lies between are right to the error."""
     turn = np.array([[0.8, -0.6], [0.6, 0.8]])
@@ -75,7 +69,8 @@ def test_a_linear_flow_is_the_matrix_exponential():
         assert end == collocation.DONE
         times = np.geomspace(1e-7, 3.0, 60)
         exact = np.array([expm(-matrix * t) @ start for t in times])
-        states, rates = between(path, times)
+        states, rates = np.empty((2, *exact.shape))
+        path_values.along(times, *path, states, rates)
         errors.append(np.abs(states - exact).max())
         assert errors[-1] < 100 * relative
         np.testing.assert_allclose(state, expm(-matrix * 3.0) @ start, rtol=100 * relative)
@@ -86,9 +81,7 @@ def test_a_linear_flow_is_the_matrix_exponential():
 
 def test_differences_stand_in_for_the_hessian():
     gradient = lambda y: np.array([100.0 * (y[0] - np.cos(y[1])), y[1] ** 3])  # noqa: E731
-    jacobian = lambda y: np.array(  # noqa: E731
-        [[100.0, 100.0 * np.sin(y[1])], [0.0, 3 * y[1] ** 2]]
-    )
+    jacobian = lambda y: np.array([[1e2, 1e2 * np.sin(y[1])], [0, 3 * y[1] ** 2]])  # noqa: E731
     start = [0.0, 1.0]
     one = solve(gradient, start, 1e3, hessian=jacobian)
     two = solve(gradient, start, 1e3)
@@ -108,9 +101,8 @@ def test_a_full_path_goes_on_where_it_stopped():
         steps, end = collocation.integrate(state, None, table(), control, path, room)
         parts.append([np.copy(each) for each in cut(path, steps)])
     assert len(parts) > 3
-    np.testing.assert_array_equal(
-        np.concatenate([[0.0], *(nodes[1:] for nodes, _, _ in parts)]), whole[0].nodes
-    )
+    nodes = np.concatenate([[0.0], *(part[0][1:] for part in parts)])
+    np.testing.assert_array_equal(nodes, whole[0].nodes)
     np.testing.assert_array_equal(np.concatenate([p[2] for p in parts]), whole[0].coefficients)
     np.testing.assert_array_equal(state, whole[1])
 

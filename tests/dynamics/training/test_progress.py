@@ -145,13 +145,10 @@ def test_a_signal_during_a_computation_is_put_off_and_a_second_one_ends_it():
 @pytest.mark.long
 @pytest.mark.parametrize(
     "words",
-    [
-        ["run", "positional_attention", "--D", "4096", "--C", "16", "--eta", "1e-10"],
-        ["run", "masked_image_modeling", "--P", "8192"],
-    ],
+    ["positional_attention --D 4096 --C 16 --eta 1e-10", "masked_image_modeling --P 8192"],
 )
 def test_large_requests_end_soon_after_a_signal(words, tmp_path):
-    command = [sys.executable, "-m", "dynamics", *words]
+    command = [sys.executable, "-m", "dynamics", "run", *words.split()]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
         time.sleep(2.5)
         process.send_signal(signal.SIGINT)
