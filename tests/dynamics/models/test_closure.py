@@ -56,6 +56,12 @@ def test_measured_classes(name, constants, numbers, sizes, samples):
     assert samples in (None, (closure.samples, closure.sample_classes))
 
 
+def test_ten_quadratic_laws_of_a_deep_network():
+    deep = system("deep_linear")
+    laws = deep.closure(deep.Parameters(aligned=False)).laws
+    assert [(law.degree, law.exact) for law in laws] == [(2, True)] * 10
+
+
 def woken(theta, xp):
     """Entry b0 looks frozen near the start, and moves later; b1 never does."""
     a, b = theta["a"], theta["b"]

@@ -19,7 +19,6 @@ def problems(system, **constants):
 
 @pytest.fixture(scope="module")
 def file():
-    """Problems of the model file."""
     return problems(dynamics.load_system(LIBRARY / "shallow_vit.py"), M=PATTERNS, m=NEURONS)
 
 

@@ -11,7 +11,6 @@ import sympy
 import dynamics
 from dynamics.cli import main
 
-MODELS = Path(__file__).resolve().parents[2] / "support" / "models"
 SQUARE = """
 import numpy as np
 
@@ -50,7 +49,7 @@ def test_draws_have_no_proof_and_are_said_to_be_draws(capsys):
 
 
 def test_the_command_prints_pages_and_documents(capsys):
-    file = MODELS / "softmax_icl.py"
+    file = Path(__file__).resolve().parents[2] / "support/models/softmax_icl.py"
     assert main(["derive", str(file)]) == 0
     text, system = capsys.readouterr().out, dynamics.load_system(file)
     assert system.closure().summary() in text

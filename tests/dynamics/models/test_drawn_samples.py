@@ -168,10 +168,8 @@ def test_single_precision_is_near_double_precision(system):
 def test_one_batch_of_all_is_no_batch_and_batches_are_dealt_without_gaps():
     system = dynamics.load_system(SOFTMAX)
     parameters = system.Parameters(K=2, N=3)
-    whole, once, parts = (
-        system.FullEmpirical(parameters, samples=12, seed=5, omega=0.0, **batch)
-        for batch in ({}, {"batch": 12}, {"batch": 4})
-    )
+    how, batches = {"samples": 12, "seed": 5, "omega": 0.0}, ({}, {"batch": 12}, {"batch": 4})
+    whole, once, parts = (system.FullEmpirical(parameters, **how, **batch) for batch in batches)
     one, same = (dynamics.descend(problem, eta=0.3, steps=30) for problem in (whole, once))
     np.testing.assert_array_equal(one.states, same.states)
     start, slopes = whole.initial_state, []

@@ -223,19 +223,6 @@ def test_the_command_line(refused, words, message):
     refused(BASE, message, *words)
 
 
-def test_a_risk_alone_has_nothing_to_draw_from(refused):
-    text = 'import numpy as np\n\n\ndef start():\n    return {"w": np.ones(2)}\n\n\n'
-    text += 'def risk(theta, xp):\n    return xp.sum(theta["w"] ** 2)\n'
-    refused(text, "no law to sample", "--full", "empirical")
-    refused(text, "no law to sample", "--full", "empirical", command="sweep")
-
-
-def test_no_claims_and_no_figure(refused):
-    refused(BASE, "my has no claims", command="verify")
-    refused(BASE, "figure 'x' is unknown", "x", command="figure")
-    refused(BASE, "as 'source' is unknown", "--as", "source", command="derive")
-
-
 KEPT = """def start(low=0.1, high=0.3):
     return {"a": [low, high]}
 
@@ -243,6 +230,17 @@ KEPT = """def start(low=0.1, high=0.3):
 def risk(theta, xp):
     return 5 * (theta["a"][0] - theta["a"][1] - 1.0) ** 2
 """
+
+
+def test_a_risk_alone_has_nothing_to_draw_from(refused):
+    for command in ("run", "sweep"):
+        refused(KEPT, "no law to sample", "--full", "empirical", command=command)
+
+
+def test_no_claims_and_no_figure(refused):
+    refused(BASE, "my has no claims", command="verify")
+    refused(BASE, "figure 'x' is unknown", "x", command="figure")
+    refused(BASE, "as 'source' is unknown", "--as", "source", command="derive")
 
 
 def test_a_run_that_diverges_has_a_remedy_and_has_kept_nothing(here, capsys):
@@ -262,9 +260,7 @@ def test_a_run_that_diverges_has_a_remedy_and_has_kept_nothing(here, capsys):
 
 
 @pytest.mark.parametrize(
-    "words",
-    [["run", "--config", "c.toml"], ["sweep", "--q", "0.4,0.5", "--eta", "0.02", "--workers", "0"]],
-    ids=" ".join,
+    "words", ["run --config c.toml", "sweep --json --q 0.4,0.5 --eta 0.02 --workers 0"]
 )
 def test_json_is_one_document_on_stdout_whatever_a_file_prints(here, capfd, words):
     said = "import os\nprint('at import')\nos.system('echo by another program')\n\n\ndef law("
@@ -274,8 +270,7 @@ def test_json_is_one_document_on_stdout_whatever_a_file_prints(here, capfd, word
     )  # fmt: skip
     Path("my.py").write_text(text)
     Path("c.toml").write_text("json = true\n")
-    command, *flags = words
-    flags += [] if "--config" in words else ["--json"]
+    command, *flags = words.split()
     assert cli.main([command, "my.py", "--steps", "5", *flags]) == 0
     captured = capfd.readouterr()
     assert isinstance(json.loads(captured.out), dict)
