@@ -15,6 +15,7 @@ from dynamics.sweep import run as runs
 from dynamics.sweep.axes import Axis, grid, parsed, spaced
 from dynamics.sweep.plan import planned
 from dynamics.sweep.point_runner import PointRunner, killed
+from dynamics.training import progress
 from dynamics.validation import InvalidRequest
 from theory.update_rules import RULES
 
@@ -39,6 +40,24 @@ def test_invalid_points_are_found_before_anything_runs():
     assert "q=1.5 is too large" in plan.invalid_reasons[0, 1]
     with pytest.raises(InvalidRequest, match="C=3 does not divide D=16"):
         _ = planned(SYSTEM, {"C": 3, "q": "0.1,0.2"}, False, 0).invalid_reasons
+
+
+def test_bars_end_at_their_totals(monkeypatch, tmp_path):
+    bars, ended = progress.bar, {}
+
+    def bar(what, total=None, *rest, **options):
+        shown = bars(what, total, *rest, **options)
+        close = shown.close
+        shown.close = lambda: (ended.setdefault(what, (shown.n, shown.total)), close())
+        return shown
+
+    monkeypatch.setattr(progress, "bar", bar)
+    given = {"D": 8, "C": "2,3,4", "q": "0.2,0.4", "nu": "q/100", "time": 1.0}
+    found = dynamics.sweep(SYSTEM, given, tmp_path / "s.zarr", workers=0)
+    assert len(found.reasons) == len(found.plan.invalid_reasons) == 2
+    found.plan.grid.table("nu")
+    assert ended.pop("sweep") == (6, 6)
+    assert ended == {"check": (6, 6), "reasons": (2, 2), "formulas": (6, 6)}
 
 
 LARGE = {"D": 8, "C": 2, "q": "0.1:0.9:300", "nu": "1e-3:1e-2:300:log", "time": 1.0}

@@ -51,6 +51,7 @@ def test_full_gradient_descent_sees_the_phases(system):
     assert result.full["floor"][-1] == pytest.approx(1 / 11, rel=1e-12)
     one_phase = system.Parameters(P=12, C_global=4, C_local=4, masked=3)
     problems = system.ReducedPopulation(one_phase), system.FullPopulation(one_phase)
+    assert problems[1].settings["basis"] == 0
     result = dynamics.compare(*problems, 1.0, 500)
     agree(result)
     assert result.full.events["E2"].step == 0
