@@ -126,8 +126,8 @@ class RisesAgain(EventRule):
     """Minimum from which ``quantity`` rises above its value at the beginning of the search.
 
     The search begins at the event ``after``, where the quantity has the value q0. The quantity must
-    fall below q0, exceed :math:`q_0 + r |q_0|` later, and be above q0 at the end of the run. The
-    event is at the least value between the fall and the rise.
+    fall below q0, exceed q0 + `relative` * abs(q0) later, and be above q0 at the end of the run.
+    The event is at the least value between the fall and the rise.
 
     Attributes
     ----------

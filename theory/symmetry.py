@@ -9,8 +9,8 @@ the orbits of :math:`H` on index pairs. An orbit is a connected component of the
 the group; the group itself is never enumerated.
 
 Without a group, colour refinement of a relational structure (`theory.color_refinement`) finds
-classes; they stay equal if the gradient depends on stable colours only. Every orbit of the
-structure's automorphisms lies in one class of the refinement.
+classes of index pairs; their entries stay equal if the gradient depends on stable colours only.
+Every orbit of the structure's automorphisms lies in one class of the refinement.
 """
 
 from __future__ import annotations

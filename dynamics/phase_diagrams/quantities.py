@@ -137,7 +137,7 @@ def _known_until(dataset: xarray.Dataset) -> FloatArray:
     if END_TIME not in dataset.data_vars:  # a dataset made by hand
         return np.full(dataset[OUTCOME].shape, np.inf)
     at_rest = [code for code, kind in enumerate(kinds(dataset)) if kind == CONVERGED]
-    ends = everywhere(dataset, END_TIME) * (1.0 + 1e-12)  # more than the rounding of eta * steps
+    ends = everywhere(dataset, END_TIME) * (1.0 + 1e-12)  # above the rounding of eta * steps
     return np.where(np.isin(outcomes(dataset), at_rest), np.inf, ends)
 
 

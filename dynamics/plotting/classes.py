@@ -51,8 +51,8 @@ UNIT, MOST_UNIT = 2.6, 3.6
 CELL = 0.1
 """Minimum width of a cell with a letter, in inches."""
 IN_ROW, MOST_ROWS = 50, 12
-"""A vector is drawn as a strip whose rows have up to `IN_ROW` entries. A vector that needs more
-than `MOST_ROWS` such rows has longer rows."""
+"""A vector is drawn as a strip whose rows have up to `IN_ROW` entries. A vector that would need
+more than `MOST_ROWS` rows has longer rows."""
 BOX, LEAST_BOX = 0.5, 0.28
 """Maximum and minimum height of a row of a strip, in inches."""
 LETTER = 0.068

@@ -27,7 +27,7 @@ def central_differences(
 def largest_eigenvalue(gradient: Callable[[FloatArray], FloatArray], state: FloatArray) -> float:
     """Most positive of the real eigenvalues of a gradient's Jacobian, or NaN if not finite."""
     eigenvalue = _power_iteration(gradient, state)
-    if eigenvalue < 0:  # it is the least one; shifted to 0, the largest has the largest size
+    if eigenvalue < 0:  # this is the least eigenvalue; subtracted, it leaves all >= 0
         eigenvalue += _power_iteration(gradient, state, eigenvalue)
     return eigenvalue
 

@@ -2,7 +2,7 @@
 
 A `Trajectory` is one zarr group. A `Comparison` has the sub-groups ``reduced`` and ``full``, with
 ``full_1``, ... (and ``reduced_1``, ...) for further seeds. An `Overlay` has the sub-groups
-``run_0``, ``run_1``, ..., and optionally ``flow``. The command line writes this store as
+``run_0``, ``run_1``, ..., and optionally ``flow``. The command line writes a result's store as
 ``result.zarr`` into a folder with pictures; `load` reads a store or such a folder. Every file has a
 checksum, and `load` refuses a damaged file. Parameters, settings, events, outcome and program
 versions are JSON attributes. Clock times are not stored, so equal runs give equal stores.

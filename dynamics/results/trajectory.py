@@ -205,7 +205,7 @@ class Trajectory:
 
     @classmethod
     def from_stored(cls, dataset: xarray.Dataset) -> Trajectory:
-        """Trajectory from a dataset made by `stored`; without labels in it, names are shown."""
+        """Trajectory from a dataset made by `stored`; one without labels gets plain names."""
         read = {name: json.loads(dataset.attrs[name]) for name in TEXTS}
         names, shapes, groups = read["layout"]
         layout = Layout(tuple(names), tuple(map(tuple, shapes)), tuple(groups))

@@ -1,7 +1,7 @@
 """Execution of a sweep: points are sent to workers, finished blocks are written to the store.
 
-Only the process that started the sweep writes. If a worker dies, its points are run again one by
-one; a point that then kills two workers is recorded as killed.
+Only the process that started the sweep writes the store. If a worker dies, its points are run again
+one by one; a point that then kills two workers is recorded as killed.
 """
 
 from __future__ import annotations

@@ -280,7 +280,7 @@ def _last_nonzero(values: FloatArray, last: float) -> FloatArray:
 def columns(expression: Any, names: tuple[str, ...], parameters: Any) -> Column:
     """Compile an expression to a function of rows whose columns are the order parameters `names`.
 
-    The attributes of `parameters` are the values of all other symbols in the expression.
+    The attributes of `parameters` are the values of the constants in the expression.
     """
     function, letters = _compiled(expression, names)
     others = [float(getattr(parameters, letter)) for letter in letters]

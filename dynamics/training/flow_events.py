@@ -167,7 +167,7 @@ class _Search:
         error = error if time > 0.0 else 0.0 * error
         known = getattr(problem, "gradient_error", lambda _: None)(state)
         of_slope = of_slope + (0.0 if known is None else known)
-        # Each row gives a sign to every entry's error; any two entries differ in some row.
+        # A row of `signs` has a sign for each entry's error; two entries differ in some row.
         digits = np.arange(state.size)[:, None] >> np.arange((state.size - 1).bit_length() + 1)
         signs = np.where(digits.T & 1, -1.0, 1.0)
         moved = [

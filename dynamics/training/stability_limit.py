@@ -2,7 +2,7 @@ r"""The largest learning rate at which gradient descent is stable at a state.
 
 Near a slowly moving state a step with learning rate :math:`\eta` multiplies a deviation along an
 eigenvector of the gradient's Jacobian, with eigenvalue :math:`\lambda`, by :math:`1 - \eta\lambda`.
-The deviation grows if :math:`\eta` exceeds :math:`2 / \lambda`.
+Deviations along an eigenvector grow if :math:`\eta` exceeds :math:`2 / \lambda`.
 """
 
 from __future__ import annotations

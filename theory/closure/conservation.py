@@ -1,4 +1,4 @@
-r"""Conserved quantities of training on a closed set of scalars.
+r"""Conserved quantities of training, as laws of the scalars of a closure.
 
 A linear combination :math:`c \cdot z` of the scalars :math:`z` is constant under gradient descent
 and under the flow if :math:`c` is orthogonal to the linear space of training (`linear`).

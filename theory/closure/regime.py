@@ -13,8 +13,8 @@ class Regime:
 
     If `signs`, opposite entries with opposite gradients stay opposite (the rule is odd). If
     `spaces`, training stays in a linear space that contains the gradients (the rule is linear in
-    past gradients). If `decay`, entries with zero gradient decay. If `by_array`, each array has its
-    own learning rate, as in stages. If `flow`, quantities conserved only by the flow are listed.
+    past gradients). If `decay`, weight decay moves entries without gradient. If `by_array`, each
+    array has its own learning rate, as in stages. If `flow`, laws of the flow alone are listed.
     """
 
     signs: bool = True

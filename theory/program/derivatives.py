@@ -130,7 +130,7 @@ def levels(values: Values) -> Iterator[Ids]:
 
 
 def _slopes(w: Algebra, operation: str, level: Ids) -> Terms:
-    """For each operand of the values: position of its value in `level`, id, derivative by it."""
+    """Operands of the values in `level`: position of the value, operand, derivative by it."""
     values = w.values
     sizes, index, coefficient = values.rows(level)
     owner = np.repeat(np.arange(level.size), sizes)
