@@ -547,7 +547,7 @@ def hessian(state, data, out):
 
 def row_numbers(sums, reading):
     """Loss above the unavoidable loss, and attention on the own area, of a patch p of every row."""
-    # The attention is the mean if another patch of the area is unmasked; 0/0 = NaN if none can be.
+    # Attention: mean over masks with another patch of p's area unmasked; 0/0 = NaN without any.
     return reading.factor * sums[0] - reading.floors, sums[1] / reading.mates
 
 

@@ -68,7 +68,7 @@ def names(T, v):
 
 
 def law(T, v, chosen=2, masked=0.15, left=0.1, random=0.1):
-    """Every masked ``word`` of every document, with ``share``, ``query`` and its probability."""
+    """Probability of each sample: masked ``word``, ``share`` of each word, symbol ``query``."""
     words, topics = np.eye(T * v + 1), comb(T, chosen)
     for topic in combinations(range(T), chosen):
         own = [t * v + k for t in topic for k in range(v)]

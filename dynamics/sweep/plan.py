@@ -168,7 +168,7 @@ class Plan:
         return {**axes, **paired, **derived}
 
     def check(self) -> None:
-        """Validate text options, and letters that only expressions use, by constructing a problem.
+        """Check text options by constructing a problem, and letters of expressions by their names.
 
         Raises InvalidRequest if no problem of the first `TRIED` points can be constructed, or a
         letter has the name of a quantity.

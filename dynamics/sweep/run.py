@@ -134,7 +134,7 @@ def _swept(plan: Plan, store: SweepStore, workers: Workers) -> Sweep:
 
 @dataclass(frozen=True)
 class _Task:
-    """Points of a block for one worker, and the number of the attempt to run a single point."""
+    """Points of a block for one worker; `attempt` numbers the tries of a single point, from 1."""
 
     block: int
     indices: tuple[Index, ...]

@@ -244,7 +244,7 @@ class _Search:
         row = self.path.order_rows(np.array([before]))
         turning = [f for f in functions if f.signed(row)[0] <= self._error(f, row, before)[0]]
         error = max(self._half_width(each, time) for each in turning or functions)
-        if low == 0.0 and error >= time:  # the function exceeds its error from the start on
+        if low == 0.0 and error >= time:  # within the error, the event is at time 0
             exact = functions[0].value(self.path.order_rows(np.zeros(1)))[0] == 0.0
             return EventTime(0.0, "", 0.0 if exact else float(times[k]))
         return _resolved(EventTime(time, "", error))

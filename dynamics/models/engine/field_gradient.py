@@ -78,7 +78,7 @@ class FieldGradient:
         return sums % field.PRIMES
 
     def of(self, how: str) -> Gradient:
-        """Gradient as a function of points in the finite field; `how` is GIVEN, ANY_LAW or ANY."""
+        """Gradient in the finite field; `how` selects the random numbers in it (see `GIVEN`)."""
         most = max(1, NUMBERS // max(1, len(self.table.values)))
 
         def at(points: Triples) -> Triples:

@@ -161,7 +161,7 @@ class Exact(WeightedSum):
         return slopes, {name: rows[name] for name in ("risk", "error")}
 
     def error_estimate(self, state: FloatArray) -> dict[str, FloatArray]:
-        """Gradient and risk, with their gross and their estimated rounding error."""
+        """Gradient and risk; sums of their absolute terms (``gross``); their rounding errors."""
         _, gross, rounded = (
             part @ self.configurations.probability for part in self.contributions(state)
         )

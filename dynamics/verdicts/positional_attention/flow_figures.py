@@ -5,8 +5,8 @@ r"""Figures of exact reduced flows over grids of laws.
 - ``event_III`` shows alpha after event T1, for two definitions of T1. Here T1 is the time at which
   half of the attention is inside the own set; at large beta the diagonal of A suffices for this.
   The paper's T1 is the time at which gamma exceeds the largest abs(rho) of the run.
-- ``T1`` shows the time until attention is learned; Theorem 4.1 and the events claim T =
-  poly(d)/eta steps.
+- ``T1`` shows the time at which half of the attention is inside the own set,
+  against D; Theorem 4.1 and the events claim T = poly(d)/eta steps.
 
 At the plateau of Event I gamma - rho grows at the rate `Plateau.lead`
 (`theory.papers.positional_attention.plateau`). At fixed q(D - C) this rate falls with D, like

@@ -35,7 +35,7 @@ from dynamics.training.progress import bar
 from dynamics.validation import refuse
 
 SHARES = (0.64, 0.76, 0.89, 1.0)
-"""Values of alpha_*; 9, 5, 2 and 0 of the 9 background patches are kept."""
+"""Values of alpha_*; 9, 5, 2 and 0 of the 9 background patches stay, the others are removed."""
 ENDS = (SHARES[0], SHARES[-1])
 SAMPLES = (200, 400, 800, 1300)
 FEWER, MORE = 80, 1000
