@@ -21,7 +21,7 @@ from dynamics.verdicts.positional_attention import lemmas, phases
 from dynamics.verdicts.verify import checks
 
 SYSTEM = dynamics.load_system("positional_attention")
-AT, SMALL = SYSTEM.Parameters(D=24, C=4, q=0.5), SYSTEM.Parameters(D=8, C=2, q=0.5)
+AT, SMALL = SYSTEM.Parameters(D=20, C=4, q=0.5), SYSTEM.Parameters(D=8, C=2, q=0.5)
 
 
 class Lopsided(FullPopulation):

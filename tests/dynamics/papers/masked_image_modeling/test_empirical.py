@@ -59,8 +59,8 @@ def test_the_population_is_the_limit(system):
     parameters = system.Parameters(P=16, C_global=8, C_local=4, masked=6)
     reduced = system.ReducedPopulation(parameters)
     distance = []
-    for samples in (40, 640):
-        full = [system.FullEmpirical(parameters, samples, seed) for seed in range(3)]
+    for samples in (20, 320):
+        full = [system.FullEmpirical(parameters, samples, seed) for seed in range(2)]
         runs = [dynamics.compare(reduced, each, 2.0, 20, record=20) for each in full]
         distance.append(np.mean([max(run.deviation.values()) for run in runs]))
     assert 2 < distance[0] / distance[1] < 8
