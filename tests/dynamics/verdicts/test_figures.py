@@ -121,12 +121,12 @@ TRIALS = {"trials": 3, "samples": (2, 24), "workers": 0}
 
 def test_figures_of_success_show_what_was_measured():
     given = {"m": 40, "L": 40}
-    options = TRIALS | {"alphas": (0.35, 0.4, 0.45)}
+    options = TRIALS | {"alphas": (0.4, 0.45)}
     drawing = draw(PATTERNS, "1a", parameters=given, options=options)
     share, left = drawing.data["share"], drawing.axes[0].collections[0]
     # The variable grows as alpha_* falls.
     np.testing.assert_array_equal(np.ma.filled(left.get_array(), np.nan), share[::-1].T)
-    law = iterations.law_at(PATTERNS.Parameters(data="fixed_disc", **given), "rest", 0.35)
+    law = iterations.law_at(PATTERNS.Parameters(data="fixed_disc", **given), "rest", 0.4)
     loop = trial_rows.trials_of(PATTERNS.ReducedPopulation, law, 0, 3, (2, 24)).loss
     np.testing.assert_array_equal(share[0], (loop < trial_rows.SUCCESS).mean(axis=1))
     few = TRIALS | {"samples": (2, 4), "trials": 1, "sigmas": (0.0, 0.5)}
@@ -151,7 +151,7 @@ def test_figure_2_is_that_of_single_runs():
 
 def test_figures_of_noisy_tokens():
     given = {"m": 40, "L": 20, "d": 6}
-    options = {"samples": 10, "steps": 40, "seeds": 2}
+    options = {"samples": 10, "steps": 20, "seeds": 2}
     attention = draw(PATTERNS, "4", parameters=given, options=options)
     run, lines = attention.data["margin 1"]["relevant"], attention.axes[0, 0].lines
     np.testing.assert_array_equal(lines[0].get_ydata(), np.mean(run, axis=0))

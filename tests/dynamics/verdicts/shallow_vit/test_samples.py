@@ -32,10 +32,10 @@ def test_rows_end_after_two_full_numbers():
 def test_a_sweep_has_the_trials_of_the_loop(tmp_path):
     shares = (0.3, 0.45)
     laws = [iterations.law_at(LAW, "rest", a) for a in shares]
-    loop = [trial_rows.trials_of(SYSTEM.ReducedPopulation, law, 3, 4, COUNTS) for law in laws]
+    loop = [trial_rows.trials_of(SYSTEM.ReducedPopulation, law, 3, 2, COUNTS) for law in laws]
     axes = {
         "alpha_star": shares, "alpha_confusion": iterations.FAMILIES["rest"].confusion,
-        "seed": [3, 4, 5, 6],
+        "seed": [3, 4],
     }  # fmt: skip
     for _ in range(2):
         swept = stores.stored_trials(SYSTEM, LAW, axes, "alpha_star", COUNTS, tmp_path / "a", 0)
@@ -87,7 +87,7 @@ def few(monkeypatch):
 
     def trials(case, law=None, **given):
         make, law = case.system.ReducedPopulation, law or case.parameters
-        return trial_rows.trials_of(make, law, case.seed, 6, COUNTS)
+        return trial_rows.trials_of(make, law, case.seed, 3, COUNTS[:3])
 
     monkeypatch.setattr(samples, "trials", trials)
 
@@ -107,9 +107,9 @@ def test_sweeps_of_a_figure_stay_until_it_is_drawn(tmp_path):
 
 
 def test_generalization_rests_on_training(few, monkeypatch):
-    monkeypatch.setattr(samples, "BATCH_STEPS", 200)
+    monkeypatch.setattr(samples, "BATCH_STEPS", 100)
     monkeypatch.setattr(samples, "BATCH_TRIALS", 2)
-    monkeypatch.setattr(trial_rows, "STEPS", 200)
+    monkeypatch.setattr(trial_rows, "STEPS", 60)
     law = replace(OF_THEOREM, alpha_star=0.6, alpha_confusion=0.1)
     still = replace(SYSTEM, ReducedPopulation=scaled(ReducedPopulation, W_O=0, V=0, K=0, Q=0))
     for source in ("Theorem 1, generalization", "Equation (9)"):
