@@ -69,7 +69,7 @@ def test_gradient_of_a_program_is_that_of_jax(name):
         np.testing.assert_allclose(problem.gradient(state), found[places], rtol=1e-11, atol=1e-14)
 
 
-@pytest.mark.parametrize("name", ["induction_head", README])
+@pytest.mark.parametrize("name", [pytest.param("induction_head", marks=pytest.mark.long), README])
 def test_records_and_derivatives_are_those_of_jax(name):
     problem = reduced(name)
     generator = np.random.default_rng(3)

@@ -31,10 +31,10 @@ def test_law_equals_all_sequences_of_patches():
 
 
 def test_unbiased_with_the_standard_error_it_reports(system):
-    """Over 300 seeds: the mean is the exact value, the spread is the reported error."""
+    """Over 100 seeds: the mean is the exact value, the spread is the reported error."""
     parameters = system.Parameters()
     exact = system.ReducedPopulation(parameters, "exact").error_estimate(STATE)
-    seeds = range(300)
+    seeds = range(100)
     drawn = [system.ReducedPopulation(parameters, "sampled", samples=400, seed=s) for s in seeds]
     found = [problem.error_estimate(STATE) for problem in drawn]
     values = np.array([one["value"] for one in found])

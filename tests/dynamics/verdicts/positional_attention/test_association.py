@@ -59,7 +59,7 @@ def test_the_predictor_of_equation_2_is_the_best_of_a_grid():
 
 
 def test_the_law_of_t1_is_that_of_its_flows():
-    options = {"D": [16, 20, 24], "means": [3.0, 5.0], "time": 1e7}
+    options = {"D": [12, 16], "means": [3.0, 5.0], "time": 1e7}
     drawing = draw(SYSTEM, "T1", options=options, parameters={"C": 2})
     rows = drawing.data["rows"]
     for row in rows[:1] + rows[-1:]:
@@ -73,7 +73,7 @@ def test_the_law_of_t1_is_that_of_its_flows():
     fitted, *_ = np.linalg.lstsq(x, np.log([row["T1"] for row in own]))
     np.testing.assert_allclose(drawing.data["laws"][FIXED]["exponents"], fitted[1:], rtol=1e-9)
     short = draw(SYSTEM, "T1", options=options | {"time": 1.0}, parameters={"C": 2})
-    assert "12 of 12 flows do not reach T1" in short.caption
+    assert "8 of 8 flows do not reach T1" in short.caption
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,7 @@ def test_too_few_samples_decide_nothing_and_a_rate_above_the_limit_is_replaced()
 
 
 def test_deviation_falls_as_the_root_of_the_number_of_samples():
-    law, counts = SYSTEM.Parameters(D=8, C=2, d=1, sigma=0.0), (1000, 4000, 16_000)
+    law, counts = SYSTEM.Parameters(D=8, C=2, d=1, sigma=0.0), (200, 800, 3200)
     for part in samples.deviation(SYSTEM, law, counts, range(12)).values():
         assert abs(exponent(counts, samples.root_mean_square(part)) + 0.5) < 0.3
 
