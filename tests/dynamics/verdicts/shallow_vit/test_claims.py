@@ -153,8 +153,9 @@ def test_where_a_neuron_has_one_sign_there_is_one_reading_of_equation_1(monkeypa
         def __init__(self, law, **options):
             super().__init__(replace(law, output_weights="shared"), **options)
 
-    monkeypatch.setattr(runs, "POSITIONED", 20)
-    law = SYSTEM.Parameters(m=200, L=20)
+    monkeypatch.setattr(runs, "POSITIONED", 10)
+    monkeypatch.setattr(runs, "SAMPLES", 20)
+    law = SYSTEM.Parameters(m=120, L=20)
     assert checks(SYSTEM)["Equation (1)"](SYSTEM, Protocol(law)).holds
     same = verdict_of(with_(Alike), "Equation (1)", law)
     assert (same.measured, same.holds) == (1.0, False)
@@ -170,8 +171,8 @@ def test_concentration_needs_that_there_are_no_confusion_tokens(monkeypatch):
 def test_figures_7_and_8_rest_on_attention_and_on_the_rules(monkeypatch):
     losses = {"none": 0.4, "random": 0.4, "irrelevant": 0.3, "noisiest": 0.1}
     monkeypatch.setattr(attention, "mean_losses", lambda case: losses)
-    monkeypatch.setattr(attention, "PATTERNS", (4, 6))
-    monkeypatch.setattr(runs, "STEPS", 1000)
+    monkeypatch.setattr(attention, "PATTERNS", (4, 5))
+    monkeypatch.setattr(runs, "STEPS", 400)
     law = SYSTEM.Parameters(m=60, L=20, margin=60**0.5)
     assert verdict_of(SYSTEM, "Figures 7 and 8", law).holds
     assert verdict_of(with_(Frozen), "Figures 7 and 8", law).holds is False
@@ -206,7 +207,7 @@ def test_literal_words_on_lucky_neurons_have_verdicts_of_their_own(monkeypatch):
 
 def test_keys_grow_as_log_t_only_where_values_are_frozen(monkeypatch):
     claim, growth = "Lemma 2, claim 2", {}
-    monkeypatch.setitem(lemmas.LINEAR_LOSS, "values", (0.02, 7_500))
+    monkeypatch.setitem(lemmas.LINEAR_LOSS, "values", (0.02, 4_000))
     linear = replace(LUCKY, loss="linear")
     for name, law in (("usual", LUCKY), ("linear", linear),
                       ("values", replace(linear, frozen="values"))):  # fmt: skip
