@@ -5,6 +5,7 @@ import getpass
 import itertools
 import os
 import signal
+import sys
 import tempfile
 from collections import Counter
 
@@ -23,7 +24,6 @@ if "ATTDYN_CACHE_DIR" not in os.environ:
 
 # Compilers and tracers make millions of objects that last; the search for others takes long.
 gc.set_threshold(100_000, 20, 50)
-
 
 LONG = (
     "test_notebooks", "test_page_models", "test_interruption", "test_resume", "test_compiled",
@@ -44,6 +44,22 @@ def pytest_collection_modifyitems(items):
         turns[path] = path.stem not in LONG, seen[path.parent]
         seen[path.parent] += 1
     items.sort(key=lambda item: turns[item.path])
+
+
+def forget():
+    """Forget the runs that claims share."""
+    for name in [name for name in sys.modules if name.startswith("dynamics.verdicts")]:
+        for value in vars(sys.modules[name]).values():
+            getattr(value, "cache_clear", int)()
+
+
+@pytest.fixture(autouse=True)
+def forgetful(request):
+    """A test that patches constants takes no run from other tests, and leaves none."""
+    ends = forget if "monkeypatch" in request.fixturenames else int
+    ends()
+    yield
+    ends()
 
 
 @pytest.fixture

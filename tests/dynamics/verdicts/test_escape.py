@@ -54,12 +54,10 @@ def test_the_leap_escapes_at_its_rate_and_not_at_another(monkeypatch):
     assert verdict.word == "holds"
     assert row["decade"] == pytest.approx(35.1, abs=0.2)
     assert row["rate"] == pytest.approx(0.0669, abs=1e-4)
-    # A wrong rate contradicts the claim.
     escape._escapes.cache_clear()
     curvature = escape.least_curvature
     monkeypatch.setattr(escape, "least_curvature", lambda *state: 1.2 * curvature(*state))
     assert of_the_leap(system, Protocol()).holds is False
-    escape._escapes.cache_clear()
 
 
 SYSTEM = dynamics.load_system("markov_attention")

@@ -183,8 +183,6 @@ def test_a_transformer_does_not_see_the_order_of_its_patches(kind, monkeypatch):
 
 
 def test_claims_on_images_need_their_packages(monkeypatch):
-    real_images.train_once.cache_clear()
-
     def missing(*_):
         raise InvalidRequest("images need scikit-learn, which is not installed")
 
