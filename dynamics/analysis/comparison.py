@@ -154,7 +154,7 @@ def _checked_pairs(reduced: Any, full: Any) -> tuple[list[Any], list[Any]]:
 def _deviations(
     alone: list[Trajectory], whole: list[Trajectory], fulls: list[Any]
 ) -> dict[str, FloatArray]:
-    """Largest deviation of each scalar over all full runs from their (or the only) reduced run."""
+    """Largest deviation of each scalar between a full run and its reduced run, over full runs."""
     pairs = list(zip(alone if len(alone) > 1 else alone * len(whole), whole, strict=True))
     common = min(_common(alone[0], run) for pair in pairs for run in pair)
     deviations = {name: np.zeros(common) for name in alone[0].layout.names}

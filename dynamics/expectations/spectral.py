@@ -478,7 +478,7 @@ def add_sum(c, tables, sizes, data, scanned, gross, most, need, results, second)
 
     ``need`` is the logarithm of (allowed error / `gross`), and ``most`` a bound of the terms of z
     over the allowed error. Returns the number of nodes; if it exceeds the budget, no node is
-    computed. Returns -1 if the contour's rounding error over the allowed error exceeds ``most``.
+    computed. Returns -1 if the contour's rounding error exceeds ``most`` times the allowed error.
     """
     kinds, count, grid = data.probability.size, data.n, (0.25, 4, 8)
     p = np.empty(kinds)

@@ -1,4 +1,4 @@
-"""Problems on the scalars of a declared reduction that is not checked, for interactive pages."""
+"""Reduced problems for interactive pages, from a declared reduction without its check."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Unheld:
         return made, Closure(classes, space, None, (), names, 0.0, DECLARED, "", (), made.shapes)
 
     def _compiled_risk(self) -> None:
-        """Return no compiled risk, because a page interprets lists instead of compiled code."""
+        """Return no compiled risk, because pages interpret the program of the risk."""
 
     def matrices(self) -> dict[str, Any]:
         """Return no trained arrays, because a declaration does not identify equal entries."""

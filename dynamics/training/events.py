@@ -235,7 +235,7 @@ class Detector:
                 largest, last = self._rates.get(rule.name, (0.0, 0.0))
                 sizes = np.fmax.accumulate(np.fmax(np.abs(value), largest))
                 moving = _last_nonzero(value, last)
-                # A rate of exactly 0 counts only if the last nonzero rate was above rounding.
+                # At a rate of exactly 0 it holds only if the last nonzero rate exceeded rounding.
                 at_once = (value == 0) & (np.abs(moving) > rule.resolution * sizes)
                 above &= at_once | (value > rule.resolution * sizes)
                 self._rates[rule.name] = (float(sizes[-1]), float(moving[-1]))

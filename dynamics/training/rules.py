@@ -100,7 +100,7 @@ def rule_of(problem: Problem, name: Any) -> UpdateRule:
     if not isinstance(name, str) or name != "step":
         return rule(name)
     if (own := problem.own_rule()) is None:
-        refuse("rule", name, "is not a function of the model", f"{', '.join(RULES)}", "gd")
+        refuse("rule", name, "needs a function step in the model file", f"{', '.join(RULES)}", "gd")
     return own
 
 

@@ -1,7 +1,7 @@
 """Verdicts on claims, and figures, of papers.
 
-The folder of a paper and the file of a published model in `library` define ``CHECKS`` (claim ->
-function) and ``FIGURES`` (name -> function).
+The folder of a paper defines ``CHECKS`` (claim -> function) and ``FIGURES`` (name -> function). The
+file of a published model in `library` defines functions marked `claim`, and ``FIGURES``.
 """
 
 from __future__ import annotations

@@ -129,8 +129,8 @@ class Trials:
     def views(self) -> list[tuple[str, bool, str, bool]]:
         """Measured associations: (network, pixels shuffled, matrix, neighbours shown or original).
 
-        The matrix is the positions' Gram matrix; positional attention also has its scores. Shown
-        neighbours are those in the shuffled images.
+        The matrix is the positions' Gram matrix; positional attention also has its scores. Patches
+        are neighbours in the shuffled images (shown), or in the original ones.
         """
         return [
             (name, moved, which, shown)

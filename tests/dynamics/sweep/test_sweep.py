@@ -349,7 +349,7 @@ def test_the_rule_of_a_model_is_that_of_its_sweep(named):
         (BY_ADAM | {"stages": "q:50"}, "stages='q'"),
         (BY_ADAM | {"rule": step}, "has no name"),
         (BY_ADAM | {"rule": replace(RULES["adam"], function=step)}, "has no name"),
-        ({"rule": "step", "eta": 0.1, "steps": 5}, "not a function of the model"),
+        ({"rule": "step", "eta": 0.1, "steps": 5}, "needs a function step"),
     ],
 )
 def test_what_cannot_be_is_refused_before_it_is_run(grid, words):

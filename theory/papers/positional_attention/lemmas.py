@@ -1,4 +1,4 @@
-r"""Proofs of Lemmas 4.1, 4.2 and 4.3 by computation.
+r"""Proofs of Lemmas 4.1 and 4.2, and increments of Lemma 4.3, by computation.
 
 For Lemma 4.1, the exact risk R of a small case has a free symbol for *every* off-diagonal entry of
 A. The derivatives of R are taken at an A that is constant on its orbits. With the margin m = y
@@ -12,8 +12,8 @@ and two derivatives are equal if the coefficients of 1/(1 + e^m) are equal for e
 For Lemma 4.2, a component :math:`\varepsilon u` orthogonal to the feature w* is added to v. The
 derivative by :math:`\varepsilon` at 0 is averaged over the noise by means of its moments.
 
-For Lemma 4.3, the increments of gamma and rho at leading order are derived from the exact
-recursion. Each increment divided by the bound of the lemma is the factor "polylog(d)" in the lemma.
+For Lemma 4.3, the increments of gamma and rho are derived at leading order, from the signal set
+alone. Each increment divided by the bound of the lemma is the lemma's factor "polylog(d)".
 """
 
 from __future__ import annotations

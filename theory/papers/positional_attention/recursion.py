@@ -1,7 +1,8 @@
 r"""Reduced dynamics: gradient descent on (P) as a recursion on (alpha, gamma, rho).
 
-The label is y = +1; the risk for y = -1 is the same, because act is odd. With random sets of types
-(a_l, b_l), the sum Z of all values, and h_Z(a, b) the output of a set of type (a, b),
+The label is y = +1; the risk for y = -1 is the same, because act is odd. Let Z be the
+sum of all patch values, and h_Z(a, b) the output of a set of type (a, b). The L - 1 random sets
+have types (a_l, b_l), so the output F, the risk R and a step of gradient descent are
 
 .. math::
    F = h_Z(C, 0) + \sum_{l=1}^{L-1} h_Z(a_l, b_l), \qquad R = E \log(1 + e^{-F}),
@@ -61,7 +62,7 @@ def leading_output() -> sympy.Expr:
     All values outside the signal set are set to 0 (Z = z = C), and all other sets are omitted.
     """
     share = model.set_contribution().subs({a: C, b: 0}, simultaneous=True).subs(Z, C)
-    # Replace Lambda by G, because sum_j S_ij x_j = Lambda + (C-1) Gamma = G/D.
+    # Express Lambda by G: Lambda + (C-1) Gamma = sum_j S_ij x_j = G/D.
     entry = model.ATTENTION["beta"]
     return sympy.simplify(share.subs(entry, sympy.solve(model.own_attention() - G, entry)[0]))
 

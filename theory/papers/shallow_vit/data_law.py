@@ -35,7 +35,7 @@ SPARSIFIERS = ("random", "irrelevant", "noisiest")
 
 
 def rounded(share: float, tokens: int) -> int:
-    """Share of L = `tokens` as a number of tokens, rounded to the nearest integer, halves up.
+    """Number of tokens in a share of all L = `tokens`, to the nearest integer, halves up.
 
     The product of `share` and L is first rounded to 9 digits, which removes floating-point error.
     """
