@@ -139,7 +139,6 @@ def test_rounding_that_grows_is_told_from_a_wrong_reduction():
 
 
 def test_a_wrong_reduction_is_called_wrong():
-    """Classes of the balanced law, held for one that is not."""
     system = dynamics.load_system(MODELS / "softmax_icl.py")
     reduced, full = problems(system)
     _, other = problems(system, p1=0.5, p2=0.3)

@@ -67,7 +67,6 @@ def test_a_named_folder_is_not_overwritten_by_another_request(capsys, undrawn):
 
 
 def test_an_interrupted_run_is_gone_on_with_where_it_is(capsys, interrupted, undrawn):
-    """Another request beside it takes neither its folder nor its checkpoint."""
     run = ["run", "positional_attention", "--D", "8", "--C", "2", "--steps", "20000"]
     assert printed(capsys, *run, code=130)[0]["folder"] == "results/run-positional_attention"
     assert printed(capsys, *QUICK)[0]["folder"] == "results/run-positional_attention-2"

@@ -46,7 +46,6 @@ def cases(system):
 @pytest.mark.parametrize("index", range(5))
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_entry_of_the_gradient_is_that_of_a_loop_over_masks(system, index, kind):
-    """Rows of all patches, so the classes are right too."""
     parameters = cases(system)[index]
     problem = system.ReducedPopulation(parameters, kind)
     state = np.random.default_rng(index).normal(size=problem.layout.size)
@@ -151,7 +150,6 @@ def test_counts_are_right_where_a_mask_hides_the_heaviest_key(system, z, spread)
 
 
 def test_the_start_is_a_fraction_and_the_effective_exponent_that_of_rho(system):
-    """L(0) = 93/56, L* = 16/35 (section 7 of the specification)."""
     areas = "0,0,0,0,1,1,2,2;0,0,1,1,0,2,0,2"
     parameters = system.Parameters(family="custom", areas=areas, masked=4)
     for kind in KINDS:
@@ -178,7 +176,6 @@ def test_the_contour_reaches_its_end_where_keys_differ_by_more_than_a_double_hol
 
 
 def test_where_the_contour_ends_counts_are_named_at_once(system):
-    """At scores of 1e11 the nodes of the integral would be rounded away."""
     parameters = system.Parameters(P=16, C_global=8, C_local=4)
     problem = system.ReducedPopulation(parameters, "contour")
     state = 1e11 * np.random.default_rng(1).normal(size=problem.layout.size)
@@ -247,7 +244,6 @@ def test_errors_are_within_their_estimate(system, sizes):
 
 
 def test_a_coarse_contour_estimates_its_error(system):
-    """Three times the distance of nodes: the integral errs, and the estimate says by how much."""
     expectation = system.ReducedPopulation(cases(system)[0], "contour").expectation
     coarse = copy.deepcopy(expectation)
     coarse.data = coarse.data._replace(law=coarse.data.law._replace(step=6 * masks.STEP))

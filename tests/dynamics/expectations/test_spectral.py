@@ -17,7 +17,6 @@ def both(system, tolerance, **settings):
     [(16, 4, 0.5, 3), (18, 3, 0.3, 3), pytest.param(18, 3, 0.3, 5, marks=pytest.mark.long)],
 )
 def test_equals_enumeration_along_a_trajectory(system, D, C, q, p):
-    """States to time 1e12: within the tolerance and the estimate."""
     for tolerance in (1e-6, 1e-8, 1e-10):
         exact, smooth = both(system, tolerance, D=D, C=C, q=q, p=p)
         run = dynamics.flow(exact, time=1e12, record=12)
@@ -80,7 +79,6 @@ def test_hessian_is_the_slope_of_the_gradient(system):
 
 
 def test_flow_where_nothing_can_be_enumerated(system):
-    """D=196: T0 of the specification, and the state at time 1e4 to its digits."""
     parameters = system.Parameters(D=196, C=4, q=16 / 196, nu=1e-4)
     run = dynamics.flow(system.ReducedPopulation(parameters), time=1e4, record=[0.0, 1e4])
     assert run.events["T0"].time == pytest.approx(0.0335462, abs=1e-7)

@@ -111,7 +111,6 @@ def python_2_batch(rows, labels):
 
 
 def test_a_batch_as_python_2_wrote_it(tmp_path):
-    """Text and raw bytes are of one kind there: cPickle, protocol 2. Its size may be a lie."""
     rows, path = np.arange(2 * 3072, dtype=np.uint8).reshape(2, 3072), tmp_path / "batch"
     path.write_bytes(python_2_batch(rows, [3, 8]))
     batch = read_cifar(path)

@@ -155,7 +155,6 @@ def test_networks_learn(network):
 
 
 def test_adam_is_that_of_the_formula():
-    """All images are in every batch, so that their order does not matter."""
     network, adam = NETWORKS[0], Adam(eta=1e-2, batch=COUNT, warmup=4)
     images, task = data(), Classification(network)
     start = network.start(SIDE, 1, CLASSES, 0)

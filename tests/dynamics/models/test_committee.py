@@ -45,7 +45,6 @@ def by_equations(C, n, k, times):
 
 
 def test_the_risk_is_that_of_draws():
-    """Against 4e5 inputs, within 4 standard errors."""
     law = system().Parameters(n=3, k=2, d=5)
     full = system().FullPopulation(law)
     rng = np.random.default_rng(0)

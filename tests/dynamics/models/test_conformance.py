@@ -43,7 +43,6 @@ def beside(full):
 
 
 def test_the_file_is_the_built_in_system(file):
-    """Risk and gradient in general position, 300 steps with their events."""
     reduced, full = file
     built, arranged = beside(full)
     generator = np.random.default_rng(0)

@@ -110,7 +110,6 @@ def test_a_turn_is_an_event_although_the_run_comes_to_rest_later():
 
 
 def test_an_exact_zero_after_motion_counts():
-    """A hinge that is met: the rate is exactly 0 from then on."""
     hinge = lambda theta, xp: xp.maximum(0.0, 1.0 - theta["u"]) + theta["w"] ** 2 / 2  # noqa: E731
     run = dynamics.descend(resting(hinge, u=0.0, w=1.0), eta=0.1, steps=50)
     assert run.events["stop"].step in (10, 11)

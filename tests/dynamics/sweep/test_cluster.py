@@ -35,7 +35,6 @@ def workers():
 
 
 def test_the_same_bytes_although_a_worker_is_killed(workers, tmp_path, files):
-    """Its block is run by another; nothing is missing, and nothing differs from a run here."""
     out = tmp_path / "k.zarr"
     first = next(iter(workers.workers.values()))
 

@@ -28,7 +28,6 @@ WORDS = [
 
 
 def test_a_killed_worker_costs_its_block_only(small, tmp_path, files):
-    """A worker is killed; what it had is run by others, to the same bytes as in one process."""
     over, deaf = threading.Event(), []
 
     def hunt():
@@ -94,7 +93,6 @@ def test_a_point_that_takes_down_every_worker_is_recorded(monkeypatch, tmp_path)
     ("where", "error"), [("problem", RuntimeError("no root")), ("_trained", BaseException("own"))]
 )
 def test_a_point_that_raises_is_one_failed_point(monkeypatch, tmp_path, where, error):
-    """Its reason is told, also by the next call, and the others are run."""
     place = point_runner.PointRunner if where == "problem" else point_runner
     usual = getattr(place, where)
 

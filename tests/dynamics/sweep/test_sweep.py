@@ -120,7 +120,6 @@ def test_wrong_requests(given, message):
     ],
 )
 def test_a_point_of_a_grid_is_the_number_nearest_to_it(text, values):
-    """Not one that differs from it by the rounding of steps, or by what was near a whole number."""
     assert spaced("x", text) == values
     assert np.array(spaced("x", text)).dtype.kind in "if"
 

@@ -81,7 +81,6 @@ def test_an_interrupted_run_ends_bitwise_like_one_that_was_not(system, tmp_path,
 
 
 def test_interruption_while_observables_are_computed_can_be_resumed(system, tmp_path, monkeypatch):
-    """Of a run that has diverged: it does so once."""
     problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
 
     class Slow:

@@ -15,7 +15,6 @@ def problem(system):
 
 @pytest.mark.parametrize("eta", [np.array(0.02), (0.02, 0.01)])
 def test_a_step_subtracts_eta_times_the_gradient(problem, eta):
-    """V and A may have one rate each."""
     run = dynamics.descend(problem, eta, steps=3, record=1)
     state, rates = problem.initial_state, np.broadcast_to(eta, 2)[[0, 1, 1]]
     for step in range(4):
@@ -150,7 +149,6 @@ def test_what_has_converged_is_at_rest(start, eta, kind, unit):
     ],
 )
 def test_results_are_bitwise_equal_twice_and_for_one_or_two_threads(system, settings, view, how):
-    """Of problems above the size from which a step is shared among threads."""
     threads, runs = numba.get_num_threads(), []
     try:
         for count in (1, 2, 2):

@@ -19,7 +19,6 @@ def problem(system):
 
 
 def test_reference_trajectory(problem):
-    """Section 8 of the specification's measured values, to the printed digits."""
     run = dynamics.flow(problem, time=1e5, record=[0.1, 630.4, 1e5])
     expected = {
         "alpha": [0.18838, 0.15471, 0.08296], "gamma": [0.00006, 0.62318, 4.05953],

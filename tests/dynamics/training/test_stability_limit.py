@@ -42,7 +42,6 @@ def test_the_largest_curvature_counts_where_a_negative_one_is_larger_in_size(sys
 
 
 def test_of_groups_each_learning_rate_counts_with_its_own_curvature():
-    """1 of one group, 100 of the other."""
     model = dynamics.Model(
         start=lambda: {"u": 1.0, "w": 0.5},
         risk=lambda theta, xp: theta["u"] ** 2 / 2 + 50 * theta["w"] ** 2,
@@ -81,7 +80,6 @@ def test_where_the_gradient_jumps_no_learning_rate_is_named(curvature):
 
 
 def test_a_rate_a_million_times_too_large_is_told_the_limit():
-    """Twenty halvings do not get there."""
     run = dynamics.descend(of_one(lambda u, xp: 1e9 * u**2 / 2), 0.05, 200)
     assert run.outcome.kind == "diverged"
     assert run.outcome.remedy.endswith("the stability limit 2e-09 there; try eta=1.8e-09")

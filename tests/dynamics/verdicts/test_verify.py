@@ -60,7 +60,6 @@ def backwards(slope):
     ],
 )
 def test_what_is_broken_flips_what_rests_on_it(wrong, parameters, expected, monkeypatch):
-    """Lemma 4.2 by exponents of -0.55 and -0.07, without the largest number of samples."""
     monkeypatch.setattr(lemmas, "COUNTS", lemmas.COUNTS[:3])
     assert verdicts(SYSTEM, *expected, parameters=parameters) == [*expected.values()]
     assert verdicts(wrong, *expected, parameters=parameters) == [False] * len(expected)

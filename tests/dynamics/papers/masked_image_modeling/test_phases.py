@@ -1,4 +1,4 @@
-"""The phases of training at the sizes of the specification, section 7 (c), and laws of training."""
+"""Phases of training, with their measured steps and values, and laws of training."""
 
 import numpy as np
 import pytest

@@ -26,7 +26,7 @@ def agree(result):
     ],
 )
 def test_both_expectations_over_3000_steps(system, kind, given, risk):
-    """Section 7 (a), T1 and T2: two clusters that cross without symmetry, in a random basis."""
+    """Two clusters that cross without symmetry, in a random basis."""
     areas = "0,0,0,0,1,1,2,2;0,0,1,1,0,2,0,2"
     parameters = system.Parameters(family="custom", areas=areas, **given)
     reduced, full = system.ReducedPopulation(parameters, kind), system.FullPopulation(parameters)
@@ -39,7 +39,7 @@ def test_both_expectations_over_3000_steps(system, kind, given, risk):
 
 
 def test_full_gradient_descent_sees_the_phases(system):
-    """Section 7 (a'): two phases at (8, 2), one at (4, 4)."""
+    """Two phases at (C_global, C_local) = (8, 2), one at (4, 4)."""
     default_run = system.default_runs["compare"]
     parameters = system.Parameters(**default_run.parameters)
     problems = system.ReducedPopulation(parameters), system.FullPopulation(parameters)

@@ -234,7 +234,7 @@ def test_the_metric_is_settled_by_one_step(monkeypatch):
     assert found("Section 6", **SMALL).holds is None
 
 
-def test_the_diversity_of_the_specification():
+def test_the_diversity_is_the_measured_one():
     problem = SYSTEM.ReducedPopulation(SYSTEM.Parameters(**diversity.SIZES))
     run = dynamics.descend(problem, 1.0, 455, record=[0, 1, 165, 455])
     values = diversity.measured_maps(problem.rows, run, (10,), 30)

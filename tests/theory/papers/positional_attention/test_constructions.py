@@ -41,7 +41,6 @@ def test_errors_against_loops(D, C, q, p):
 
 
 def test_the_finite_model_is_the_sharp_one():
-    """F of equation (T) at s = 30, every sample enumerated."""
     partition = sets_of(6, 2)
     logits, sets = made.set_logits(partition, 30.0), members(partition)
     head = made.Head(0.3, 3, 1e-3)

@@ -132,7 +132,6 @@ def test_unseen_sets_leave_fewer_patches_and_draws_may_repeat():
 
 
 def test_samples_grow_with_the_number_of_sets():
-    """At C = 4 and q(D - C) = 16, for an error of 0.05."""
     counts = [rules.least_samples(D, 4, 16 / (D - 4), 0.05) for D in (32, 64, 128, 256, 512, 1024)]
     assert counts == [5, 9, 19, 38, 76, 151]
     assert least_error(64, 4, 16 / 60, 9) <= 0.05 < least_error(64, 4, 16 / 60, 8)
