@@ -61,8 +61,7 @@ def test_the_plane_agrees_with_training_and_without_equal_rates_says_so():
     assert len(boundary) == 3
     np.testing.assert_array_equal(trained[:, 2], trained[:, 3])
     assert set(trained[:, 2]) == {0.0, 1.0}
-    for _, _, ratios in drawing.data["rows"]:
-        assert (np.diff(ratios) > 0).all()
+    assert all((np.diff(ratios) > 0).all() for _, _, ratios in drawing.data["rows"])
     none = {"parameters": {"P": 64, "masked": 63}, "options": {"local": 3, "core": 4}}
     assert "passes 1 in no row: one phase" in draw(MASKED, "gap", **none).caption
 
@@ -101,8 +100,7 @@ def test_the_figure_measures_both_trainings_from_one_start(tmp_path):
 
 
 def made_up(plan, gap):
-    random = np.random.default_rng(0)
-    shape = (len(plan.seeds), len(plan.records), 2)
+    random, shape = np.random.default_rng(0), (len(plan.seeds), len(plan.records), 2)
     return Measures(plan, {
         (task, layers): 10 + gap * (task == "masked") + 0.1 * random.normal(size=shape)
         for task in ("masked", "supervised") for layers in plan.layers
@@ -120,8 +118,7 @@ TRIALS = {"trials": 3, "samples": (2, 24), "workers": 0}
 
 
 def test_figures_of_success_show_what_was_measured():
-    given = {"m": 40, "L": 40}
-    options = TRIALS | {"alphas": (0.4, 0.45)}
+    given, options = {"m": 40, "L": 40}, TRIALS | {"alphas": (0.4, 0.45)}
     drawing = draw(PATTERNS, "1a", parameters=given, options=options)
     share, left = drawing.data["share"], drawing.axes[0].collections[0]
     # The variable grows as alpha_* falls.
@@ -130,9 +127,8 @@ def test_figures_of_success_show_what_was_measured():
     loop = trial_rows.trials_of(PATTERNS.ReducedPopulation, law, 0, 3, (2, 24)).loss
     np.testing.assert_array_equal(share[0], (loop < trial_rows.SUCCESS).mean(axis=1))
     few = TRIALS | {"samples": (2, 4), "trials": 1, "sigmas": (0.0, 0.5)}
-    assert (
-        "not fitted (too few values)" in draw(PATTERNS, "1b", parameters=given, options=few).caption
-    )
+    caption = draw(PATTERNS, "1b", parameters=given, options=few).caption
+    assert "not fitted (too few values)" in caption
 
 
 def test_figure_2_is_that_of_single_runs():
@@ -142,22 +138,23 @@ def test_figure_2_is_that_of_single_runs():
     law = PATTERNS.Parameters(m=40, L=100)
     for alpha, steps in zip(found["alpha_star"][2:], found["steps"][2:], strict=True):
         one = iterations.law_at(law, "none", alpha)
-        alone = [
-            iterations.steps_to_zero(PATTERNS.ReducedPopulation, one, seed, 0.05) for seed in (0, 1)
-        ]
+        make = PATTERNS.ReducedPopulation
+        alone = [iterations.steps_to_zero(make, one, seed, 0.05) for seed in (0, 1)]
         assert np.rint(steps).tolist() == alone
     np.testing.assert_allclose(found["gap"], found["alpha_star"])
 
 
 def test_figures_of_noisy_tokens():
-    given = {"m": 40, "L": 20, "d": 6}
-    options = {"samples": 10, "steps": 20, "seeds": 2}
+    given, options = {"m": 40, "L": 20, "d": 6}, {"samples": 10, "steps": 20, "seeds": 2}
     attention = draw(PATTERNS, "4", parameters=given, options=options)
     run, lines = attention.data["margin 1"]["relevant"], attention.axes[0, 0].lines
     np.testing.assert_array_equal(lines[0].get_ydata(), np.mean(run, axis=0))
     law = PATTERNS.Parameters(**given)  # ten samples have the counts of the law
     even = ceiling(law.n_star, law.n_confusion, law.L)
     assert float(attention.caption.split("cannot exceed ")[1][:-1]) == pytest.approx(even, abs=6e-4)
+    one = {"samples": 1, "steps": 20, "seeds": 1, "margins": ("one",)}
+    caption = draw(PATTERNS, "4", parameters=given | {"alpha_confusion": 0.1}, options=one).caption
+    assert caption.endswith("cannot exceed 1.000.")  # one label: keys may all favour its pattern
     quick = options | {"removed": (0.0, 0.5), "workers": 0}
     tokens = draw(PATTERNS, "5", parameters=given, options=quick)
     found = tokens.data["loss"][0]["irrelevant first"]

@@ -17,6 +17,7 @@ from theory.symmetry import Partition
 
 SYSTEM = dynamics.load_system("positional_attention")
 SMALL = SYSTEM.Parameters(D=8, C=2, d=4, q=0.5)
+SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1))
 QUICK = {"samples": 200, "dtype": "float64"}
 FIGURE_2 = QUICK | {"adam_steps": 30, "gram_steps": 30, "gram_seeds": 2, "gd_steps": 20}
 
@@ -34,11 +35,16 @@ def test_the_partition_of_the_paper_is_drawn():
     assert np.bincount(far).tolist() == [4, 4, 4, 4]
 
 
-def test_the_first_data_point_that_misleads_is_drawn():
+def test_the_first_data_point_that_misleads_has_its_signal_set_framed():
     drawing = draw(SYSTEM, "3", seed=1)
     values = np.array(drawing.data["values"])
     shown = [text.get_text().replace("\N{MINUS SIGN}", "-") for text in drawing.axes.texts]
     assert shown == [str(value) for value in values]
+    (frame,) = [each for each in drawing.axes.collections if each.get_label() == "frame"]
+    inside = {(k % 4, k // 4) for k in drawing.data["signal"]}
+    sides = {(x + dx / 2, y + dy / 2) for x, y in inside for dx, dy in SIDES
+             if (x + dx, y + dy) not in inside}  # fmt: skip
+    assert {tuple(side.mean(axis=0)) for side in frame.get_segments()} == sides
     number, law = drawing.data["draw"], SignalSets(localised(SYSTEM.Parameters())[0], 0.5, 0.25)
     drawn, labels = law.values(number, np.random.default_rng(1))
     np.testing.assert_array_equal(drawn[-1], values)
@@ -186,9 +192,7 @@ def test_few_samples_are_memorised():
         ((0.06, 0.25), (0.01, 0.5), None, True),  # does not fit, at one seed
     ],
 )
-def test_the_verdict_reads_a_free_and_says_what_the_gram_matrix_does(
-    free, gram, holds, literal, monkeypatch
-):
+def test_the_verdict_reads_free_and_gram_matrices(free, gram, holds, literal, monkeypatch):
     def fitted(system, name, parameters, seed, options):
         error, share = {"T_adam": free, "gram_adam": gram}[name]
         return {
