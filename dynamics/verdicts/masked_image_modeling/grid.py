@@ -81,7 +81,7 @@ def family(exponents: Sequence[float] = ABOVE) -> dict[str, Any]:
 
 
 def unit(law: Any) -> float:
-    """Unit of time K P / (C_s E[z^4]), z a latent; C_s is C_global if there are no local areas."""
+    """Unit of time: K P / (C_s E[z^4]) for a latent z. Without local areas, C_s is C_global."""
     return float(law.K * law.P / (law.C_local or law.C_global)) / speed(law)
 
 
