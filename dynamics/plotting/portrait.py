@@ -301,8 +301,7 @@ def _run(axes: Axes, result: Portrait, run: Trajectory, look: tuple[str, float, 
             arrowprops={"arrowstyle": "-|>", "color": colour, "lw": width, "mutation_scale": 11},
         )  # fmt: skip
     if run.outcome.kind != HORIZON:
-        label = f"{run.outcome.kind} before the horizon"
-        axes.plot(*path[-1], "X", color=style.VERMILION, ms=7, label=label, zorder=5)
+        axes.plot(*path[-1], "X", color=style.VERMILION, ms=7, label=run.outcome.kind, zorder=5)
 
 
 def _times(axes: Axes, result: Portrait, words: Words) -> None:
